@@ -46,7 +46,7 @@ def same(answer: dict[str, Any], printed: dict[str, Any], *but: str) -> bool:
     return left == right
 
 
-def test_a_node_is_formatted_read_verified_and_unformatted(kafkactl, config):
+def test_node_is_formatted_read_verified_and_unformatted(kafkactl, config):
     storage = library.storage
     request = storage.FormatRequest(cluster_id=CLUSTER_ID, voter_mode=storage.VoterMode.STANDALONE)
     planned = storage.plan_format(config, request, kafka_version="4.3.1")
@@ -84,7 +84,7 @@ def test_refused_plan_is_not_written(config):
     assert [path.name for path in disk.iterdir()] == ["something"]
 
 
-def test_an_input_that_is_not_there_is_a_typed_error(tmp_path):
+def test_input_that_is_not_there_is_a_typed_error(tmp_path):
     with pytest.raises(library.KafkactlError) as raised:
         library.storage.verify_node(tmp_path / "no.properties")
     assert (raised.value.id, raised.value.exit_code) == ("input-file-unreadable", 2)
@@ -93,7 +93,7 @@ def test_an_input_that_is_not_there_is_a_typed_error(tmp_path):
         library.log.load_image(tmp_path)
 
 
-def test_a_log_is_loaded_linted_compared_and_searched(kafkactl, log):
+def test_log_is_loaded_linted_compared_and_searched(kafkactl, log):
     api = library.log
     loaded = api.load_image(log)
     printed = kafkactl("log", "image", log, "-o", "json").json
@@ -129,7 +129,7 @@ def test_records_are_read_one_by_one(kafkactl, log):
     ("subject", "partition", "words"),
     [("disk", None, "expected one of topic, broker"), ("broker", 0, "no partition 0")],
 )
-def test_a_history_of_what_is_not_a_subject_is_refused(log, subject, partition, words):
+def test_history_of_what_is_not_a_subject_is_refused(log, subject, partition, words):
     with pytest.raises(ValueError, match=words):
         library.log.record_history(log, subject, "1", partition=partition)
 
@@ -140,7 +140,7 @@ def test_two_points_of_a_log_are_refused(log):
 
 
 @pytest.mark.parametrize("state", ["M0", "M4L", "M6", "M8"])
-def test_a_migration_is_judged_by_a_saved_observation(kafkactl, tmp_path, state):
+def test_migration_is_judged_by_a_saved_observation(kafkactl, tmp_path, state):
     folder = saved(tmp_path / "seen", world(state))
     seen = library.migrate.load_observation(folder)
     found = {
@@ -173,7 +173,7 @@ def test_releases_are_asked_without_a_cluster(kafkactl):
     assert needs.features[0].needs
 
 
-def test_a_quorum_is_described_from_disks_alone(kafkactl, log):
+def test_quorum_is_described_from_disks_alone(kafkactl, log):
     found = library.quorum.describe(log_dirs=[log.parent])
     printed = kafkactl("quorum", "describe", "--log-dir", log.parent, "-o", "json").json
     assert same(found.to_dict(), printed, "time_ms")

@@ -85,7 +85,7 @@ def test_other_content_is_refused_as_a_manifest(data: bytes) -> None:
         ("members", 0, "sha256"),
     ],
 )  # fmt: skip
-def test_a_value_of_another_type_is_reported(path: tuple[Any, ...], wrong: Any) -> None:
+def test_value_of_another_type_is_reported(path: tuple[Any, ...], wrong: Any) -> None:
     document = json.loads(render_manifest(SMALL))
     place: Any = document
     for step in path[:-1]:
@@ -99,7 +99,7 @@ def test_a_value_of_another_type_is_reported(path: tuple[Any, ...], wrong: Any) 
         assert json.loads(render_manifest(parsed)) == document, "what is taken is kept as it is"
 
 
-def test_a_later_version() -> None:
+def test_later_version() -> None:
     with pytest.raises(InputError) as error:
         parse_manifest(json.dumps(json.loads(render_manifest(SMALL)) | {"schema_version": 2}).encode(), file="x")
     assert error.value.id == "bundle-too-new" and error.value.exit_code == 2

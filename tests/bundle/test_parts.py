@@ -16,12 +16,12 @@ def test_nodes_of_this_host() -> None:
     ]  # fmt: skip
 
 
-def test_a_live_cluster_is_asked_before_its_log_is_fetched() -> None:
+def test_live_cluster_is_asked_before_its_log_is_fetched() -> None:
     assert names(has_cluster=True) == ["quorum.describe", "features.describe", "nodes.list", "log-1", "log.verify",
                                        "versions"]  # fmt: skip
 
 
-def test_a_migration_and_tiered_storage() -> None:
+def test_migration_and_tiered_storage() -> None:
     assert names(has_migration=True, has_tiered=True) == ["migrate.observe", "tiered.audit", "versions"]
     assert Wanted().is_nothing and not Wanted(has_tiered=True).is_nothing
 

@@ -171,7 +171,7 @@ def test_every_step_is_planned_on_an_observation_of_its_own() -> None:
         ([OK, NEVER_KNOWN], Outcome.UNKNOWN, "ab"),
     ],
 )
-def test_the_outcome_is_that_of_the_steps(reactions: list[str], outcome: Outcome, sent: str) -> None:
+def test_outcome_is_that_of_the_steps(reactions: list[str], outcome: Outcome, sent: str) -> None:
     shelf = Shelf(reactions=list(reactions))
     end = stack(shelf)
     assert (end.outcome, "".join(shelf.sent)) == (outcome, sent)
@@ -196,7 +196,7 @@ def test_blocker_after_a_step_ends_the_run() -> None:
     assert (end.outcome, journey.shelf.sent) == (Outcome.PARTIAL, ["a"])
 
 
-def test_the_journal_has_the_six_words() -> None:
+def test_journal_has_the_six_words() -> None:
     journal = RunJournal()
     engine_of(Stacking(Shelf(reactions=[LATER, OK]), "a"), journal).to_the_end()
     assert [entry.entry for entry in journal.entries] == [
@@ -247,7 +247,7 @@ def test_killed_at_every_act_the_next_run_reaches_the_goal(tmp_path: Path, react
     assert killed_at_every_act(tmp_path, lambda: Shelf(reactions=list(reactions)), go, check) >= 13
 
 
-def test_an_unknown_step_is_settled_before_another_is_sent(tmp_path: Path) -> None:
+def test_unknown_step_is_settled_before_another_is_sent(tmp_path: Path) -> None:
     shelf = Shelf(reactions=[NEVER_KNOWN])
     for is_dark, outcome, sent in (
         (True, Outcome.UNKNOWN, "a"),
@@ -293,7 +293,7 @@ class Forgetful(Stacking):
     ("journey", "message"),
     [(Hasty, "newest observation only"), (Wilful, "2: z"), (Credulous, "4: done"), (Forgetful, "3: intent")],
 )
-def test_a_journey_that_breaks_the_invariant_is_caught(journey: type[Stacking], message: str) -> None:
+def test_journey_that_breaks_the_invariant_is_caught(journey: type[Stacking], message: str) -> None:
     journal = RunJournal()
     journal.append("begin", {"goal": None})
     journal.append("intent", {"box": "a"})
@@ -303,7 +303,7 @@ def test_a_journey_that_breaks_the_invariant_is_caught(journey: type[Stacking], 
         engine_of(journey(Shelf(), "ab"), journal).to_the_end()
 
 
-def test_a_wait_looks_at_least_once_and_gives_what_it_saw_last() -> None:
+def test_wait_looks_at_least_once_and_gives_what_it_saw_last() -> None:
     clock, seen = SteppedClock(), iter(range(9))
     waited: list[int] = []
     until = Deadline.after(30, clock)
@@ -313,7 +313,7 @@ def test_a_wait_looks_at_least_once_and_gives_what_it_saw_last() -> None:
     assert wait_until(lambda: next(seen), lambda n: False, until=until, every_ms=10) == 5
 
 
-def test_the_moment_is_over_when_it_is_reached_and_not_before() -> None:
+def test_moment_is_over_when_it_is_reached_and_not_before() -> None:
     clock = SteppedClock()
     until = Deadline.after(2, clock)
     clock.sleep_ms(1)
@@ -329,12 +329,12 @@ class Sure(Stacking):
         return changed(super().verify(ready, answer), reached=True)
 
 
-def test_a_goal_that_a_step_reached_is_what_was_seen_then() -> None:
+def test_goal_that_a_step_reached_is_what_was_seen_then() -> None:
     end = engine_of(Sure(Shelf(boxes={"b"}), "a")).to_the_end()
     assert (end.outcome, end.seen) == (Outcome.DONE, frozenset("ab"))
 
 
-def test_a_run_that_never_began_leaves_no_word_in_the_journal() -> None:
+def test_run_that_never_began_leaves_no_word_in_the_journal() -> None:
     for shelf in (Shelf(boxes={"a"}), Shelf(locked_until_ms=1_000)):
         journal = RunJournal()
         end = engine_of(Stacking(shelf, "a"), journal).to_the_end()

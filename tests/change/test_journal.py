@@ -26,7 +26,7 @@ def entries_of(name: str) -> tuple[Entry, ...]:
 
 
 @pytest.mark.parametrize("name", [name for name in REMEMBERED if name.startswith("quorum-")])
-def test_a_change_of_the_quorum(name: str) -> None:
+def test_change_of_the_quorum(name: str) -> None:
     state, flight = remembered(entries_of(name)), None
     if state.in_flight is not None:
         there = quorum_in_flight(state.in_flight)
@@ -48,7 +48,7 @@ def test_a_change_of_the_quorum(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in REMEMBERED if name.startswith("migration-")])
-def test_a_migration(name: str) -> None:
+def test_migration(name: str) -> None:
     state = remembered_migration(entries_of(name))
 
     def words(pending: Pending | None) -> dict[str, Any] | None:
@@ -79,7 +79,7 @@ def test_every_sample_has_words_of_its_time() -> None:
 
 
 @pytest.mark.parametrize("data", [{}, {"of": 1}, {"of": [], "known": {}}])
-def test_an_entry_that_lacks_something_is_refused_by_name(data: dict[str, Any]) -> None:
+def test_entry_that_lacks_something_is_refused_by_name(data: dict[str, Any]) -> None:
     begin = Entry(seq=0, at_ms=0, entry="intent", data={"action": "add"}, chain="")
     with pytest.raises(InputError) as caught:
         JournalFold().read([begin, Entry(seq=1, at_ms=0, entry="end", data=data, chain="")])
@@ -90,7 +90,7 @@ def entry(seq: int, word: str, **data: Any) -> Entry:
     return Entry(seq=seq, at_ms=0, entry=word, data=data, chain="")
 
 
-def test_an_end_that_does_not_know_leaves_what_was_known() -> None:
+def test_end_that_does_not_know_leaves_what_was_known() -> None:
     ends = [entry(0, "begin", goal="a"), entry(1, "end", outcome="partial")]
     assert JournalFold().read([*ends, entry(2, "end", outcome="unknown")]).outcome == "partial"
     assert JournalFold().read([*ends, entry(2, "end", outcome="done")]).outcome == "done"
@@ -105,7 +105,7 @@ def read(content: bytes) -> JournalText:
     return read_journal(content, file="journal", subject="quorum", cluster_id=None)
 
 
-def test_an_edited_line_is_named() -> None:
+def test_edited_line_is_named() -> None:
     lines = lines_of(next(name for name in REMEMBERED if name.startswith("quorum-")))
     with pytest.raises(InputError) as refused:
         read(b"".join([*lines[:2], b"not an entry\n", *lines[2:]]))
@@ -113,7 +113,7 @@ def test_an_edited_line_is_named() -> None:
     assert "line 3" in refused.value.message
 
 
-def test_a_last_line_without_its_end_is_reported() -> None:
+def test_last_line_without_its_end_is_reported() -> None:
     whole = b"".join(lines_of(next(name for name in REMEMBERED if name.startswith("quorum-"))))
     assert read(whole).open_end is False
     assert read(whole.rstrip(b"\n")).open_end is True

@@ -17,13 +17,13 @@ def read(data: bytes) -> dict:
     return read_document(data, file="plan.json", kind="x.plan", schema_version=1, made_by="kafkactl x --out FILE")
 
 
-def test_the_checksum_is_of_the_canonical_json_without_itself():
+def test_checksum_is_of_the_canonical_json_without_itself():
     expected = hashlib.sha256(CANONICAL.encode()).hexdigest()
     assert checksum(DOCUMENT) == expected
     assert checksum({"plan_sha256": "any", **dict(reversed(DOCUMENT.items()))}) == expected
 
 
-def test_the_file_is_for_eyes_and_diffs():
+def test_file_is_for_eyes_and_diffs():
     lines = render_document({"kind": "x", "a": [1]}).decode().splitlines()
     assert lines[:4] == ["{", ' "a": [', "  1", " ],"]
     assert lines[4] == ' "kind": "x",'
@@ -52,7 +52,7 @@ def test_changed_plan_is_refused(was, now, refusal, id):
     assert "plan.json" in refused.value.message
 
 
-def test_a_plan_of_another_version_says_which_it_is_and_which_is_known():
+def test_plan_of_another_version_says_which_it_is_and_which_is_known():
     data = render_document(DOCUMENT).replace(b'"schema_version": 1', b'"schema_version": 2')
     with pytest.raises(InputError) as refused:
         read(data)

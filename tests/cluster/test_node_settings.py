@@ -70,7 +70,7 @@ class TestDifferences:
         assert found(broker(), controller(num_partitions="3")) == {"num.partitions": (Kind.ROLES,)}
         assert found(broker(num_partitions="3"), controller()) == {"num.partitions": (Kind.ROLES,)}
 
-    def test_a_broker_that_does_not_read_it_may_leave_it_out(self) -> None:
+    def test_broker_that_does_not_read_it_may_leave_it_out(self) -> None:
         key = "unclean.leader.election.enable"
         assert found(broker(), controller(unclean_leader_election_enable="true")) == {}
         assert found(broker(unclean_leader_election_enable="true"), controller()) == {key: (Kind.ROLES,)}
@@ -84,7 +84,7 @@ class TestDifferences:
         brokers = (broker(1, delete_topic_enable="true", num_partitions="2"), broker(2))
         assert found(*brokers, controller(num_partitions="2")) == {"num.partitions": (Kind.ROLES, Kind.BROKERS)}
 
-    def test_a_setting_of_brokers_in_a_controllers_file(self) -> None:
+    def test_setting_of_brokers_in_a_controllers_file(self) -> None:
         (difference,) = differences((broker(), controller(auto_create_topics_enable="false")))
         assert (difference.kinds, difference.matters) == ((Kind.UNREAD,), False)
 
@@ -110,13 +110,13 @@ class TestDifferences:
 
 
 class TestWhatANodeAnswers:
-    def test_a_default_is_not_given(self) -> None:
+    def test_default_is_not_given(self) -> None:
         node = of_answer([config_entry("num.partitions", (DEFAULT_SOURCE, "1"))], id=1, role=B)
         assert not node.values["num.partitions"].given
         assert "delete.topic.enable" not in node.values
 
     @pytest.mark.parametrize(("cluster", "file", "matters"), [("1", "2", True), ("2", "1", False)])
-    def test_a_value_of_the_cluster_takes_precedence(self, cluster: str, file: str, matters: bool) -> None:
+    def test_value_of_the_cluster_takes_precedence(self, cluster: str, file: str, matters: bool) -> None:
         sources = ((3, cluster), (4, file), (5, "1"))
         nodes = [
             of_answer([config_entry("min.insync.replicas", *sources)], id=1, role=B),
@@ -128,7 +128,7 @@ class TestWhatANodeAnswers:
         (finding,) = difference_findings((difference,))
         assert finding.id == ("setting-overridden" if matters else "settings-shown-differently")
 
-    def test_a_value_that_is_not_reported_is_the_default(self) -> None:
+    def test_value_that_is_not_reported_is_the_default(self) -> None:
         answer = [{"Name": "create.topic.policy.class.name", "Value": None, "ConfigSource": 5, "Synonyms": []}]
         assert of_answer(answer, id=1, role=B).values["create.topic.policy.class.name"].text == ""
 
@@ -139,7 +139,7 @@ class TestTheVerdict:
         assert not verdict_of([broker()], []).complete
         assert [finding.id for finding in verdict_of([broker()], []).findings] == ["no-settings-of-role"]
 
-    def test_a_node_that_answers_and_was_not_read_leaves_it_open(self) -> None:
+    def test_node_that_answers_and_was_not_read_leaves_it_open(self) -> None:
         silent, denied = (
             ("controller 2", C, False, "…", "node-silent", ""),
             ("controller 3", C, True, "…", "not-authorised", "kafka-acls.sh …"),

@@ -23,7 +23,7 @@ brokers 5 kafka=4.4 gone
 """
 
 
-def test_a_row_a_node_id() -> None:
+def test_row_a_node_id() -> None:
     rows = {row.id: row.to_dict() for row in list_nodes(cluster(MIXED))}
     assert list(rows) == [1, 2, 4, 5, 9]
     assert rows[1]["roles"] == ["controller", "broker"]
@@ -85,7 +85,7 @@ def test_lines_of_kafkas_describe() -> None:
     assert ranges("4.0")["metadata.version"] == Versions(7, 25)
 
 
-def test_the_request_that_unregisters() -> None:
+def test_request_that_unregisters() -> None:
     state = cluster(MIXED)
     for node_id, api_key, field in ((5, 64, "BrokerId"), (9, 94, "ControllerId")):
         plan = plan_unregister(state, node_id)
@@ -95,7 +95,7 @@ def test_the_request_that_unregisters() -> None:
         assert sent[field] == node_id
 
 
-def test_a_role_that_is_named_decides() -> None:
+def test_role_that_is_named_decides() -> None:
     state = cluster(MIXED)
     assert [finding.id for finding in plan_unregister(state, 1).findings] == ["node-role-needed"]
     assert [finding.id for finding in plan_unregister(state, 1, Role.BROKER).findings] == ["broker-alive"]

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("fish", "complete --no-files --command kafkactl"),
     ],
 )
-def test_the_script_registers_the_command(kafkactl, shell, registers):
+def test_script_registers_the_command(kafkactl, shell, registers):
     run = kafkactl("completion", shell)
     assert run.code == 0
     assert registers in run.stdout
@@ -55,7 +55,7 @@ def test_words_are_completed(words, found):
     assert found <= {line.partition(",")[2] for line in run.stdout.splitlines()}
 
 
-def test_a_negative_number_is_offered_to_no_shell():
+def test_negative_number_is_offered_to_no_shell():
     # It would be read as an option.
     from kafkactl.tool.api.completion import node_words
 

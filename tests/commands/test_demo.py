@@ -27,14 +27,14 @@ def on_a_terminal(place, *words, answers=None):
     return TerminalSession(command, cwd=place.parent, columns=90, answers=answers)
 
 
-def test_the_scenes_are_listed(kafkactl):
+def test_scenes_are_listed(kafkactl):
     listed = json.loads(kafkactl("demo", "--list", "-o", "json").stdout)["scenes"]
     assert [scene["name"] for scene in listed] == ["wedge", "fleet", "mount", "dryrun", "report"]
     assert kafkactl("demo", "--list", "--scene", "report").stdout.splitlines()[1].startswith("report  ")
 
 
 @pytest.mark.slow
-def test_a_script_gets_each_command_with_its_output(kafkactl, place):
+def test_script_gets_each_command_with_its_output(kafkactl, place):
     run = kafkactl("demo", "--scene", "mount", "-o", "json")
     answer = json.loads(run.stdout)
     steps = answer["scenes"][0]["steps"]

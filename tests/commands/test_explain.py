@@ -7,7 +7,7 @@ import pytest
 from kafkactl.protocol.schema.explanations import explanations, renamed_ids
 
 
-def test_an_id_is_explained(kafkactl):
+def test_id_is_explained(kafkactl):
     run = kafkactl("explain", "invalid-uuid", "-o", "json")
     assert run.code == 0
     assert run.json == {
@@ -23,7 +23,7 @@ def test_an_id_is_explained(kafkactl):
     assert all(word in text for word in ("cause", "consequence", "remedy"))
 
 
-def test_an_id_of_an_earlier_version_is_explained_under_its_present_name(kafkactl):
+def test_id_of_an_earlier_version_is_explained_under_its_present_name(kafkactl):
     run = kafkactl("explain", "gate-stays-closed", "-o", "json")
     assert run.code == 0
     assert (run.json["id"], run.json["renamed_from"]) == ("step-not-confirmed", "gate-stays-closed")
@@ -35,7 +35,7 @@ def test_renamed_ids_lead_to_explained_ids_and_are_not_given_again():
     assert not renamed_ids().keys() & set(explanations())
 
 
-def test_a_misspelt_id_is_guessed(kafkactl):
+def test_misspelt_id_is_guessed(kafkactl):
     run = kafkactl("explain", "invalid-uid", "-o", "json")
     assert run.code == 2
     assert run.error["id"] == "unknown-id"
@@ -69,7 +69,7 @@ def test_question_of_a_check_is_explained(kafkactl):
     assert kafkactl("explain", "C-41", "-o", "json").json["id"] == "automation-unknown"
 
 
-def test_a_check_explains_its_findings(kafkactl):
+def test_check_explains_its_findings(kafkactl):
     every = kafkactl("explain", "c-13", "-o", "json")
     assert (every.code, every.json["kind"]) == (0, "explain.list")
     ids = [explanation["id"] for explanation in every.json["explanations"]]

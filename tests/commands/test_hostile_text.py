@@ -182,7 +182,7 @@ ON_A_TERMINAL = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", ON_A_TERMINAL, ids=lambda words: " ".join(words[:2]))
-def test_a_terminal_gets_no_command_of_others(log: Path, config: Path, words: Sequence[str]):
+def test_terminal_gets_no_command_of_others(log: Path, config: Path, words: Sequence[str]):
     clean(on_a_terminal(arguments(words, log, config)))
 
 
@@ -241,7 +241,7 @@ def test_text_of_hooks_and_servers_is_one_line_of_progress(monkeypatch: pytest.M
     assert len(text.splitlines()) == 3
 
 
-def test_the_passing_line_of_a_quorum_change_is_cleaned(monkeypatch: pytest.MonkeyPatch):
+def test_passing_line_of_a_quorum_change_is_cleaned(monkeypatch: pytest.MonkeyPatch):
     screen = screen_in(monkeypatch)
     from kafkactl.commands.rendering import output
 
@@ -266,7 +266,7 @@ def test_questions_are_cleaned(monkeypatch: pytest.MonkeyPatch):
     assert heard == [visible(EVIL), f"{visible(EVIL)}\nType the id", f"/{visible(EVIL)}> "]
 
 
-def test_a_traceback_is_cleaned(monkeypatch: pytest.MonkeyPatch):
+def test_traceback_is_cleaned(monkeypatch: pytest.MonkeyPatch):
     screen = screen_in(monkeypatch)
     from kafkactl.commands.framework.failure import report
     from kafkactl.commands.framework.settings import Settings

@@ -74,7 +74,7 @@ def test_usage_errors_have_a_suggestion_and_exit_code_2(sample, kafkactl, words,
         assert as_json.error["exit_code"] == 2
 
 
-def test_an_error_under_json_is_one_object_on_stderr(sample):
+def test_error_under_json_is_one_object_on_stderr(sample):
     run = sample("-q", "--do", "refuse", "-o", "json")
     assert run.code == 3
     assert run.stdout == ""
@@ -100,7 +100,7 @@ def test_error_for_people_has_message_cause_and_next_step(sample):
     ]
 
 
-def test_a_bug_is_called_a_bug_and_v_shows_its_traceback(sample):
+def test_bug_is_called_a_bug_and_v_shows_its_traceback(sample):
     quiet, verbose = sample("--do", "crash"), sample("--do", "crash", "-v")
     assert quiet.code == verbose.code == 1
     assert "This is a bug in kafkactl" in quiet.stderr
@@ -109,7 +109,7 @@ def test_a_bug_is_called_a_bug_and_v_shows_its_traceback(sample):
     assert "hunter2" not in quiet.stderr + verbose.stderr
 
 
-def test_an_error_of_the_operating_system_is_not_a_bug(sample):
+def test_error_of_the_operating_system_is_not_a_bug(sample):
     run = sample("-q", "--do", "missing-file", "-o", "json")
     assert run.code == 1
     assert run.error["id"] == "operating-system-error"
@@ -164,7 +164,7 @@ def test_interrupted_while_modules_are_loaded_is_130(number, loaded, message):
     assert "Traceback" not in run.stderr
 
 
-def test_a_hangup_that_is_ignored_stays_ignored_while_modules_are_loaded():
+def test_hangup_that_is_ignored_stays_ignored_while_modules_are_loaded():
     script = (
         "import os, signal, sys; from kafkactl.commands.framework import click_import;"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN); real = click_import.import_click;"
@@ -175,14 +175,14 @@ def test_a_hangup_that_is_ignored_stays_ignored_while_modules_are_loaded():
     assert (run.returncode, run.stdout[:11]) == (0, "interrupted")
 
 
-def test_the_time_limit_bounds_the_whole_command(sample):
+def test_time_limit_bounds_the_whole_command(sample):
     run = sample("-q", "--do", "sleep", "--timeout", "100ms", "-o", "json")
     assert run.code == exit_codes.UNKNOWN
     assert run.error["id"] == "timed-out"
     assert "100 ms" in run.error["message"]
 
 
-def test_the_environment_sets_options(sample, monkeypatch):
+def test_environment_sets_options(sample, monkeypatch):
     monkeypatch.setenv("KAFKACTL_OUTPUT", "json")
     monkeypatch.setenv("KAFKACTL_SAMPLE_CLUSTER_ID", "from-environment")
     assert sample().json["cluster_id"] == "from-environment"
@@ -190,13 +190,13 @@ def test_the_environment_sets_options(sample, monkeypatch):
     assert "cluster id" in sample("-o", "table").stdout
 
 
-def test_an_error_before_parsing_knows_the_format_from_the_environment(kafkactl, monkeypatch):
+def test_error_before_parsing_knows_the_format_from_the_environment(kafkactl, monkeypatch):
     monkeypatch.setenv("KAFKACTL_OUTPUT", "json")
     assert kafkactl("strage").error["id"] == "unknown-command"
 
 
 @pytest.mark.parametrize("words", [("-o", "json"), ("-ojson",), ("--output", "json"), ("--output=json",), ("-o=json",)])
-def test_an_error_of_parsing_is_json_however_it_was_asked_for(sample, words):
+def test_error_of_parsing_is_json_however_it_was_asked_for(sample, words):
     assert sample(*words, "--nonsense").error["id"] == "unknown-option"
 
 
@@ -212,7 +212,7 @@ def test_text_like_a_password_is_redacted(text, shown):
     assert redacted(text) == shown
 
 
-def test_a_password_in_a_surplus_argument_is_not_reported(sample):
+def test_password_in_a_surplus_argument_is_not_reported(sample):
     run = sample("SCRAM-SHA-256=[name=a,password=hunter2]")
     assert run.code == 2
     assert "hunter2" not in run.stderr

@@ -192,7 +192,7 @@ def test_logs(kafkactl: Any, log: Path, tmp_path: Path, output: str) -> None:
         assert {shown[name] for _, name, _ in SHOWN} == {value for _, _, value in SHOWN}
 
 
-def test_a_difference_of_secrets_is_seen(kafkactl: Any, log: Path, tmp_path: Path) -> None:
+def test_difference_of_secrets_is_seen(kafkactl: Any, log: Path, tmp_path: Path) -> None:
     other = written_log(tmp_path / "other", suffix="-hunter99")
     images = [kafkactl("log", "image", path, "-o", "json").json for path in (log, other)]
     assert images[0]["image"] == images[1]["image"]
@@ -218,7 +218,7 @@ def test_details(kafkactl: Any, log: Path, tmp_path: Path) -> None:
     assert not leaks(json.dumps(tables, default=str))
 
 
-def test_a_saved_observation(tmp_path: Path) -> None:
+def test_saved_observation(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     save_observation(str(folder), captured(tmp_path / "log"))
     files = [path for path in folder.rglob("*") if path.is_file()]
@@ -249,7 +249,7 @@ def test_commands_on_an_observation(kafkactl: Any, tmp_path: Path, output: str, 
 
 
 @pytest.mark.parametrize("output", FORMATS)
-def test_a_node_s_file(kafkactl: Any, tmp_path: Path, output: str) -> None:
+def test_node_s_file(kafkactl: Any, tmp_path: Path, output: str) -> None:
     file = tmp_path / "server.properties"
     file.write_text(properties())
     for words in (["storage", "info", "--config", file], ["storage", "verify", "--config", file]):
@@ -257,7 +257,7 @@ def test_a_node_s_file(kafkactl: Any, tmp_path: Path, output: str) -> None:
         assert "internal-error" not in run.stdout + run.stderr, run.stderr
 
 
-def test_a_diff_of_files() -> None:
+def test_diff_of_files() -> None:
     after = properties().replace("hunter1", "hunter-1").replace("=17", "=18")
     diff = shown_diff(properties().encode(), after.encode(), before_name="a", after_name="b")
     assert not leaks(diff)
@@ -269,7 +269,7 @@ def test_a_diff_of_files() -> None:
     assert "+# <redacted>" in whole
 
 
-def test_a_broken_error_text() -> None:
+def test_broken_error_text() -> None:
     for _, _, value in PLANTED:
         if is_secret_text(value) and "Bearer" not in value and "sig=" not in value:
             assert not leaks(redacted_text(f"cannot use {value}, says the node")), value

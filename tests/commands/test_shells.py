@@ -115,7 +115,7 @@ def warm(home: dict[str, str], line: str, word: str) -> None:
 
 class TestWords:
     @pytest.mark.slow
-    def test_a_cluster_is_asked_once_a_minute(self, home: dict[str, str]) -> None:
+    def test_cluster_is_asked_once_a_minute(self, home: dict[str, str]) -> None:
         with FakeQuorum(voters=(1, 2, 3)) as quorum:
             home["KAFKACTL_BOOTSTRAP_CONTROLLER"] = str(quorum.addresses[0])
             warm(home, "nodes unregister --id ", "3")
@@ -127,7 +127,7 @@ class TestWords:
         assert answer(home, "nodes unregister --id 2")[0] == ["2"], "the cache answers for a cluster that is away"
 
     @pytest.mark.slow
-    def test_a_cluster_that_hangs_or_is_away_is_not_waited_for(self, home: dict[str, str]) -> None:
+    def test_cluster_that_hangs_or_is_away_is_not_waited_for(self, home: dict[str, str]) -> None:
         with silent_port() as address:
             for server in (address, "127.0.0.1:1"):
                 words, errors, seconds = answer(home, f"nodes unregister --bootstrap-server {server} --id ")
@@ -158,10 +158,10 @@ class TestWords:
         assert answer(home, "config use ")[0] == ["prod-east", "prod-west", "test"]
 
     @pytest.mark.parametrize("line", ["quorum reassign --target --yes ", "nowhere to ", "storage format -c @", "--"])
-    def test_a_line_that_is_wrong_gets_no_words_and_no_complaint(self, home: dict[str, str], line: str) -> None:
+    def test_line_that_is_wrong_gets_no_words_and_no_complaint(self, home: dict[str, str], line: str) -> None:
         assert answer(home, line)[1] == ""
 
-    def test_a_damaged_cache_or_a_folder_that_cannot_be_made(self, home: dict[str, str], tmp_path: Path) -> None:
+    def test_damaged_cache_or_a_folder_that_cannot_be_made(self, home: dict[str, str], tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         home["XDG_CACHE_HOME"] = str(tmp_path / "file")
         assert answer(home, "nodes unregister --bootstrap-server 127.0.0.1:1 --id ")[:2] == ([], "")

@@ -19,12 +19,12 @@ GUIDE = Path(__file__).parents[2] / "docs" / "simulate.md"
 RESTART = FOLDER / "s05_the_leader_is_stopped.txt"
 
 
-def test_the_choices_are_those_of_the_simulator():
+def test_choices_are_those_of_the_simulator():
     assert tuple(profiles.PROFILES) == PROFILES
     assert tuple(script.RELEASES) == RELEASES
 
 
-def test_a_script_that_holds_ends_with_zero(kafkactl):
+def test_script_that_holds_ends_with_zero(kafkactl):
     run = kafkactl("simulate", "--script", str(RESTART), "--release", "3.9", "-o", "json")
     assert run.code == 0
     assert (run.json["verdict"], run.json["runs_passed"], run.json["release"]) == ("passed", 1, "3.9")
@@ -42,7 +42,7 @@ def test_equal_options_give_equal_answers(kafkactl):
     assert kafkactl(*words).stdout != kafkactl(*words, "--seed", "5").stdout
 
 
-def test_an_expectation_that_is_not_met_is_a_problem(kafkactl, tmp_path):
+def test_expectation_that_is_not_met_is_a_problem(kafkactl, tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("wait leader within 30s\nrun 1s\nexpect no leader\n")
     run = kafkactl("simulate", "--script", str(file), "--runs", "3", "-o", "json")
@@ -53,14 +53,14 @@ def test_an_expectation_that_is_not_met_is_a_problem(kafkactl, tmp_path):
     assert "leads" in run.json["failures"][0]["message"]
 
 
-def test_an_action_that_cannot_be_done_is_a_problem(kafkactl, tmp_path):
+def test_action_that_cannot_be_done_is_a_problem(kafkactl, tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("kill leader\n")
     run = kafkactl("simulate", "--script", str(file), "-o", "json")
     assert (run.code, run.json["failures"][0]["message"]) == (7, "no node leads")
 
 
-def test_an_error_in_a_script_is_wrong_usage_with_its_place(kafkactl, tmp_path):
+def test_error_in_a_script_is_wrong_usage_with_its_place(kafkactl, tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("run 1s\nkil 3\n")
     run = kafkactl("simulate", "--script", str(file), "-o", "json")
@@ -72,7 +72,7 @@ def test_an_error_in_a_script_is_wrong_usage_with_its_place(kafkactl, tmp_path):
     assert "line 2, column 3" in run.error["message"]
 
 
-def test_a_node_that_is_not_simulated_is_an_error_in_the_script(kafkactl, tmp_path):
+def test_node_that_is_not_simulated_is_an_error_in_the_script(kafkactl, tmp_path):
     # Not an expectation that was not met: nothing was simulated that says anything of the quorum.
     file = tmp_path / "a.txt"
     file.write_text("run 1s\nkill 2 9\n")
@@ -97,7 +97,7 @@ def test_a_node_that_is_not_simulated_is_an_error_in_the_script(kafkactl, tmp_pa
         ("kill 1 2 3\nappend 7", "no node leads; 7 records were not appended"),
     ],
 )
-def test_a_statement_that_has_nothing_to_do_is_remarked(kafkactl, tmp_path, statement, found):
+def test_statement_that_has_nothing_to_do_is_remarked(kafkactl, tmp_path, statement, found):
     file = tmp_path / "a.txt"
     file.write_text(f"wait leader within 30s\nrun 1s\n{statement}\n")
     run = kafkactl("simulate", "--script", str(file), "--runs", "2", "-o", "json")
@@ -116,7 +116,7 @@ def test_many_statements_without_effect_are_one_finding(kafkactl, tmp_path):
     assert [each["line"] for each in remark["evidence"]["statements"]] == [2, 3, 4, 5, 6, 7, 8]
 
 
-def test_the_starts_of_a_quorum_that_settles_are_not_remarked(kafkactl, tmp_path):
+def test_starts_of_a_quorum_that_settles_are_not_remarked(kafkactl, tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("wait leader within 30s\nkill 2\nsettle 1m\nrun 1s\nappend 3\n")
     assert kafkactl("simulate", "--script", str(file), "-o", "json").json["findings"] == []
@@ -142,13 +142,13 @@ def test_runs_that_are_over_are_reported_where_the_others_are_not_made(kafkactl,
     assert run.json["figures"] == kafkactl(*words, "--runs", "3").json["figures"]
 
 
-def test_an_interruption_before_the_first_run_is_over_has_no_answer(kafkactl, monkeypatch):
+def test_interruption_before_the_first_run_is_over_has_no_answer(kafkactl, monkeypatch):
     monkeypatch.setattr(campaign, "outcome_of", lambda *_, **__: os.kill(os.getpid(), signals.SIGINT))
     run = kafkactl("simulate", "--profile", "chaos", "--runs", "5", "-o", "json")
     assert (run.code, run.stdout, run.error["id"]) == (130, "", "interrupted")
 
 
-def test_an_interruption_of_the_search_for_the_fewest_faults_keeps_the_failure(kafkactl, monkeypatch):
+def test_interruption_of_the_search_for_the_fewest_faults_keeps_the_failure(kafkactl, monkeypatch):
     monkeypatch.setattr(campaign, "shrunk_plan", lambda *_: os.kill(os.getpid(), signals.SIGINT))
     run = kafkactl("simulate", "--profile", "chaos", "--seed", "61", "-o", "json")
     assert (run.code, run.json["verdict"], run.json["runs"]) == (130, "failed", 1)
@@ -156,7 +156,7 @@ def test_an_interruption_of_the_search_for_the_fewest_faults_keeps_the_failure(k
     assert run.json["timeline"] and run.json["shrunk_script"] is None
 
 
-def test_a_script_with_the_mark_of_a_windows_editor(kafkactl, tmp_path):
+def test_script_with_the_mark_of_a_windows_editor(kafkactl, tmp_path):
     file = tmp_path / "a.txt"
     file.write_bytes(b"\xef\xbb\xbfvoters 3\r\nrun 1s\r\n")
     assert kafkactl("simulate", "--script", str(file), "-o", "json").code == 0
@@ -182,7 +182,7 @@ def test_conflicting_options_are_wrong_usage(kafkactl, words):
     assert kafkactl("simulate", *words).code == 2
 
 
-def test_the_page_has_a_lane_for_each_node(kafkactl, tmp_path):
+def test_page_has_a_lane_for_each_node(kafkactl, tmp_path):
     page = tmp_path / "run.html"
     run = kafkactl("simulate", "--script", str(RESTART), "--html", str(page), "-o", "json")
     assert (run.code, run.json["html"]) == (0, str(page))
@@ -224,7 +224,7 @@ class Terminal:
 
 
 @pytest.mark.slow
-def test_the_guide_runs(kafkactl, tmp_path, monkeypatch):
+def test_guide_runs(kafkactl, tmp_path, monkeypatch):
     # Every command line of docs/simulate.md, with the script that it shows.
     blocks = GUIDE.read_text(encoding="utf-8").split("```\n")[1::2]
     lines = blocks[0].splitlines()

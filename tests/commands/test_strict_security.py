@@ -43,7 +43,7 @@ def properties(tmp_path):
     return path
 
 
-def test_a_login_without_tls_is_reported_with_its_id(kafkactl, listener, properties):
+def test_login_without_tls_is_reported_with_its_id(kafkactl, listener, properties):
     address, met = listener
     run = kafkactl("nodes", "list", "--bootstrap-server", address, "--command-config", properties, "--timeout", "20s")
     assert met
@@ -55,7 +55,7 @@ def test_a_login_without_tls_is_reported_with_its_id(kafkactl, listener, propert
         assert kafkactl("explain", id).code == 0
 
 
-def test_the_strict_send_nothing(kafkactl, listener, properties, monkeypatch):
+def test_strict_send_nothing(kafkactl, listener, properties, monkeypatch):
     address, met = listener
     words = ["nodes", "list", "--bootstrap-server", address, "--command-config", properties, "-o", "json"]
     run = kafkactl(*words, "--strict-security")
@@ -96,7 +96,7 @@ def test_users_in_a_file_that_others_may_read(kafkactl, tmp_path):
     assert kafkactl(*words, "--strict-security").code == 0
 
 
-def test_a_contexts_file_that_others_may_replace(kafkactl, tmp_path, monkeypatch, listener):
+def test_contexts_file_that_others_may_replace(kafkactl, tmp_path, monkeypatch, listener):
     folder = tmp_path / "open"
     folder.mkdir()
     monkeypatch.setenv("KAFKACTL_CONFIG", str(folder / "config.toml"))
@@ -108,7 +108,7 @@ def test_a_contexts_file_that_others_may_replace(kafkactl, tmp_path, monkeypatch
     assert (run.code, run.error["id"]) == (3, "trusted-file-writable")
 
 
-def test_a_controller_s_file_of_a_dry_run(kafkactl, listener, tmp_path):
+def test_controller_s_file_of_a_dry_run(kafkactl, listener, tmp_path):
     # `dryrun zk-migration --config`, which holds the login at ZooKeeper and the secret of encrypted passwords.
     address, met = listener
     config = tmp_path / "controller.properties"
@@ -148,7 +148,7 @@ GIVEN_AWAY = {
 
 
 @pytest.mark.parametrize("id", GIVEN_AWAY)
-def test_the_strict_refuse_each(kafkactl, listener, tmp_path, monkeypatch, id):
+def test_strict_refuse_each(kafkactl, listener, tmp_path, monkeypatch, id):
     address, met = listener
     text, mode, words, environment = GIVEN_AWAY[id]
     file = tmp_path / "file"

@@ -74,16 +74,16 @@ def test_entries_have_other_names_and_are_parts() -> None:
     assert Whole(part=Part(name="a"), number=4).to_dict() == {"step": 4, "twice": 8, "name": "a", "part": part}
 
 
-def test_a_part_of_nothing_is_nothing() -> None:
+def test_part_of_nothing_is_nothing() -> None:
     assert Whole(part=None, number=4).to_dict() == {"step": 4, "twice": 8, "name": None, "part": None}
 
 
-def test_the_entries_of_a_value_are_among_those_of_another() -> None:
+def test_entries_of_a_value_are_among_those_of_another() -> None:
     found = Wrapped(whole=Whole(part=None, number=4), file="f").to_dict()
     assert list(found) == ["step", "twice", "name", "part", "file"]
 
 
-def test_the_documentation_names_the_kind() -> None:
+def test_documentation_names_the_kind() -> None:
     assert Whole.to_dict.__doc__ == "The answer `whole`."
 
 

@@ -56,7 +56,7 @@ def test_json_error_has_its_place_and_not_the_text(text: bytes, words: str) -> N
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_key_that_stands_twice() -> None:
+def test_key_that_stands_twice() -> None:
     assert parse_json('{"a": 1, "a": 2}') == {"a": 2}
     with pytest.raises(JsonInputError, match="the key 'a' stands twice in one object"):
         parse_json('{"b": {"a": 1, "a": 2}}', unique_keys=True)
@@ -66,7 +66,7 @@ def test_any_number() -> None:
     assert parse_json("1e999", any_number=True) == math.inf
 
 
-def test_a_byte_order_mark_is_passed_over() -> None:
+def test_byte_order_mark_is_passed_over() -> None:
     assert parse_json(b"\xef\xbb\xbf{}") == parse_json("\ufeff{}") == {}
 
 

@@ -26,7 +26,7 @@ class Heard:
         self.done += amount
 
 
-def test_a_listener_hears_its_body_and_no_other():
+def test_listener_hears_its_body_and_no_other():
     outer, inner = Heard(), Heard()
     advance(1)
     with heard_by(outer):

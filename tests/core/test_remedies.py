@@ -25,40 +25,40 @@ def _nothing_is_kept():
 
 
 @pytest.mark.parametrize("finding", [blocker, warning])
-def test_a_finding_without_a_next_step_shows_the_remedy(finding):
+def test_finding_without_a_next_step_shows_the_remedy(finding):
     shown = finding(ID, "node 1", "its process.roles is empty").to_dict()
     assert shown["next_step"] == catalogue.explanations()[ID].remedy
 
 
-def test_a_finding_that_only_informs_shows_no_step_but_its_own():
+def test_finding_that_only_informs_shows_no_step_but_its_own():
     assert note(ID, "node 1", "its process.roles is empty").to_dict()["next_step"] == ""
     assert note(ID, "node 1", "its process.roles is empty", "Wait.").to_dict()["next_step"] == "Wait."
 
 
-def test_a_next_step_that_is_given_is_shown():
+def test_next_step_that_is_given_is_shown():
     assert (
         blocker(ID, "node 1", "its process.roles is empty", "Format node 2.").to_dict()["next_step"] == "Format node 2."
     )
     assert InputError("bad", id=ID, next_step="Give one id.").to_dict()["next_step"] == "Give one id."
 
 
-def test_an_error_without_a_next_step_shows_the_remedy():
+def test_error_without_a_next_step_shows_the_remedy():
     error = InputError("its process.roles is empty", id=ID)
     assert error.to_dict()["next_step"] == error.advice == catalogue.explanations()[ID].remedy
     assert error.next_step is None
 
 
-def test_the_remedy_of_every_id_is_that_of_its_explanation():
+def test_remedy_of_every_id_is_that_of_its_explanation():
     assert {id: remedy_of(id) for id in catalogue.explanations()} == {
         id: explanation.remedy for id, explanation in catalogue.explanations().items()
     }
 
 
-def test_an_id_without_an_explanation_shows_how_to_ask_for_one():
+def test_id_without_an_explanation_shows_how_to_ask_for_one():
     assert remedy_of("no-such-id") == "Run `kafkactl explain no-such-id`."
 
 
-def test_a_catalogue_that_cannot_be_read_hides_no_finding(monkeypatch):
+def test_catalogue_that_cannot_be_read_hides_no_finding(monkeypatch):
     def missing(*_args):
         raise DataMissingError("gone")
 

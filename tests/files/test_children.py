@@ -54,7 +54,7 @@ def test_pieces_behind_a_long_one_are_done_meanwhile(held, found, tmp_path, othe
     assert children() <= others
 
 
-def test_a_piece_that_is_left_to_the_parent_has_no_child():
+def test_piece_that_is_left_to_the_parent_has_no_child():
     parents = []
 
     def work(piece):
@@ -88,7 +88,7 @@ class Cut(bytes):
 
 
 @pytest.mark.parametrize("fail", [raise_error, die, leave])
-def test_a_child_that_fails_leaves_its_piece_to_the_parent(fail, others):
+def test_child_that_fails_leaves_its_piece_to_the_parent(fail, others):
     found = dict(read(done_ahead(range(3), lambda piece: fail(piece) if piece == 1 else [b"made"], 2, alone=never)))
     assert found == {0: b"made", 1: None, 2: b"made"}
     assert children() <= others
@@ -154,7 +154,7 @@ def lives(pid):
         return False
 
 
-def test_a_system_without_room_for_a_process(monkeypatch):
+def test_system_without_room_for_a_process(monkeypatch):
     def refuse():
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
@@ -162,7 +162,7 @@ def test_a_system_without_room_for_a_process(monkeypatch):
     assert list(done_ahead(range(2), doubled, 2, alone=never)) == [(0, None), (1, None)]
 
 
-def test_a_process_with_threads_is_not_forked(monkeypatch):
+def test_process_with_threads_is_not_forked(monkeypatch):
     monkeypatch.setattr(processes.os, "sched_getaffinity", lambda _: set(range(64)))
     monkeypatch.setattr(processes.threading, "active_count", lambda: 1)
     assert useful_processes() == (4 if processes.sys.platform == "linux" else 1)

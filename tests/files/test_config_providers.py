@@ -17,19 +17,19 @@ def provider(kind: str, **settings: str) -> ConfigProvider:
     return ConfigProvider(name="p", class_name=f"{PACKAGE}{kind}ConfigProvider", settings=named)
 
 
-def test_a_key_of_a_file(tmp_path: Path):
+def test_key_of_a_file(tmp_path: Path):
     file = tmp_path / "secrets.properties"
     file.write_bytes(b"a=1\nb=\\u0041 \n")
     assert resolve(provider("File"), str(file), "b") == "A "
     assert resolve(provider("File", allowed_paths=f"/etc, {tmp_path}"), str(file), "a") == "1"
 
 
-def test_a_file_of_a_directory(tmp_path: Path):
+def test_file_of_a_directory(tmp_path: Path):
     (tmp_path / "password").write_text("hunter2\n")
     assert resolve(provider("Directory"), str(tmp_path), "password") == "hunter2\n"
 
 
-def test_the_environment(monkeypatch: pytest.MonkeyPatch):
+def test_environment(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("KAFKA_NODE", "7")
     assert resolve(provider("EnvVar"), "", "KAFKA_NODE") == "7"
     assert resolve(provider("EnvVar", allowlist_pattern="KAFKA_.*"), "", "KAFKA_NODE") == "7"

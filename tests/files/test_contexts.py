@@ -42,7 +42,7 @@ def save(folder: Path, text: str, mode: int = 0o600) -> Path:
 
 
 class TestReading:
-    def test_a_file(self) -> None:
+    def test_file(self) -> None:
         contexts = parsed(TEXT)
         assert contexts.current == "prod"
         assert contexts.context("prod").given() == {
@@ -82,33 +82,33 @@ class TestReading:
             parse_contexts(b"\xff", file="f")
 
     @pytest.mark.parametrize("key", ["password", "sasl.jaas.config"])
-    def test_a_secret_that_does_not_belong_there_is_not_repeated(self, key: str) -> None:
+    def test_secret_that_does_not_belong_there_is_not_repeated(self, key: str) -> None:
         with pytest.raises(InputError) as caught:
             parsed(f'[contexts.prod]\n"{key}" = "hunter2"')
         assert "hunter2" not in str(caught.value.to_dict())
         assert "command_config" in caught.value.message
 
     @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-    def test_a_file_that_others_may_write(self, tmp_path: Path, mode: int) -> None:
+    def test_file_that_others_may_write(self, tmp_path: Path, mode: int) -> None:
         with pytest.raises(InputError) as caught:
             load_contexts(save(tmp_path, TEXT, mode))
         assert caught.value.id == "contexts-file-not-safe"
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-    def test_a_file_of_another_user(self, tmp_path: Path) -> None:
+    def test_file_of_another_user(self, tmp_path: Path) -> None:
         path = save(tmp_path, TEXT)
         os.chown(path, 12345, -1)
         with pytest.raises(InputError) as caught:
             load_contexts(path)
         assert caught.value.id == "contexts-file-not-safe"
 
-    def test_a_file_without_end(self, tmp_path: Path) -> None:
+    def test_file_without_end(self, tmp_path: Path) -> None:
         path = save(tmp_path, "#" * (1024 * 1024 + 1))
         with pytest.raises(InputError) as caught:
             load_contexts(path)
         assert caught.value.id == "unreadable-contexts-file"
 
-    def test_a_folder_in_its_place(self, tmp_path: Path) -> None:
+    def test_folder_in_its_place(self, tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             load_contexts(tmp_path)
         assert caught.value.id == "unreadable-contexts-file"
@@ -117,7 +117,7 @@ class TestReading:
 class TestTarget:
     contexts = replace(parsed(TEXT), file="/etc/kafkactl/config.toml")
 
-    def test_the_current_context(self) -> None:
+    def test_current_context(self) -> None:
         assert resolve_target(self.contexts) == Target(
             bootstrap_server="b1:9092,b2:9092",
             command_config="/etc/kafkactl/prod.properties",
@@ -125,7 +125,7 @@ class TestTarget:
             cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
         )
 
-    def test_the_login_of_the_current_context_goes_nowhere_else(self) -> None:
+    def test_login_of_the_current_context_goes_nowhere_else(self) -> None:
         assert resolve_target(self.contexts, bootstrap_server="x:1") == Target(bootstrap_server="x:1")
 
     def test_arguments_go_before_a_context_that_is_named(self) -> None:
@@ -133,11 +133,11 @@ class TestTarget:
         assert (target.bootstrap_server, target.bootstrap_controller) == (None, "x:1")
         assert (target.command_config, target.cluster_id) == ("mine", "MkU3OEVBNTcwNTJENDM2Qg")
 
-    def test_a_path_of_its_own_is_kept(self) -> None:
+    def test_path_of_its_own_is_kept(self) -> None:
         changed = with_context(self.contexts, "prod", {"command_config": "/abs/p.properties"})
         assert resolve_target(changed).command_config == "/abs/p.properties"
 
-    def test_a_current_context_that_is_gone(self) -> None:
+    def test_current_context_that_is_gone(self) -> None:
         with pytest.raises(InputError) as caught:
             resolve_target(replace(self.contexts, current="gone"))
         assert caught.value.id == "unknown-context"
@@ -160,20 +160,20 @@ class TestEditing:
         assert after.context("old.one") == Context(bootstrap_server="b:1")
         assert parsed(edited(TEXT, before, after)) == after
 
-    def test_the_current_one_in_a_file_that_names_none(self) -> None:
+    def test_current_one_in_a_file_that_names_none(self) -> None:
         text = "# clusters\n[contexts.a]\ncluster_id = 'x'\n"
         before = parsed(text)
         after = replace(before, current="a")
         assert edited(text, before, after) == "# clusters\ncurrent = \"a\"\n\n[contexts.a]\ncluster_id = 'x'\n"
 
-    def test_a_context_goes_and_is_the_current_one_no_more(self) -> None:
+    def test_context_goes_and_is_the_current_one_no_more(self) -> None:
         before = parsed(TEXT)
         after = without_context(before, "prod")
         assert after.current is None
         assert parsed(edited(TEXT, before, after)) == after
 
     @pytest.mark.parametrize("name", ["", "a b", "-x", "a]b", 'a"b', "ä", "a\n"])
-    def test_a_name_that_cannot_be_one(self, name: str) -> None:
+    def test_name_that_cannot_be_one(self, name: str) -> None:
         with pytest.raises(InputError) as caught:
             with_context(parsed(TEXT), name, {})
         assert caught.value.id == "invalid-context-name"
@@ -207,7 +207,7 @@ class TestTheDisk:
     def use(name: str) -> Callable[[Contexts], Contexts]:
         return lambda contexts: replace(contexts, current=name)
 
-    def test_a_new_file_is_the_users_own(self, tmp_path: Path) -> None:
+    def test_new_file_is_the_users_own(self, tmp_path: Path) -> None:
         path = tmp_path / "a" / "b" / "config.toml"
         change_contexts(path, lambda contexts: with_context(contexts, "x", {"cluster_id": "y"}))
         assert path.stat().st_mode & 0o777 == 0o600
@@ -220,7 +220,7 @@ class TestTheDisk:
         before, after = change_contexts(path, self.use("old.one"), dry_run=True)
         assert (before.current, after.current, path.read_text()) == ("prod", "old.one", TEXT)
 
-    def test_a_link_stays_one(self, tmp_path: Path) -> None:
+    def test_link_stays_one(self, tmp_path: Path) -> None:
         real = save(tmp_path, TEXT)
         link = tmp_path / "link.toml"
         link.symlink_to(real)
@@ -236,7 +236,7 @@ class TestTheDisk:
         assert caught.value.id == "contexts-file-busy"
         assert (tmp_path / ".config.toml.new").exists()
 
-    def test_a_file_that_cannot_be_edited_stays_as_it_is(self, tmp_path: Path) -> None:
+    def test_file_that_cannot_be_edited_stays_as_it_is(self, tmp_path: Path) -> None:
         path = save(tmp_path, 'contexts = { a = { cluster_id = "x" } }\n')
         with pytest.raises(InputError) as caught:
             change_contexts(path, lambda contexts: with_context(contexts, "a", {"cluster_id": "y"}))

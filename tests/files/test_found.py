@@ -53,7 +53,7 @@ def test_folders_that_are_there_already(tmp_path: Path, synced: list[str]) -> No
     assert synced[3:] == [str(tmp_path)]
 
 
-def test_a_journal_with_its_folder_and_what_is_in_it(tmp_path: Path, synced: list[str]) -> None:
+def test_journal_with_its_folder_and_what_is_in_it(tmp_path: Path, synced: list[str]) -> None:
     path = tmp_path / "state" / "j.jsonl"
     open_journal(str(path), subject="s", cluster_id="c").close()
     synced.clear()
@@ -61,7 +61,7 @@ def test_a_journal_with_its_folder_and_what_is_in_it(tmp_path: Path, synced: lis
     assert {str(path), str(path.parent), str(tmp_path)} <= set(synced)
 
 
-def test_a_file_that_a_migration_keeps(tmp_path: Path, synced: list[str]) -> None:
+def test_file_that_a_migration_keeps(tmp_path: Path, synced: list[str]) -> None:
     with open_migration_journal(str(tmp_path / "j"), cluster_id="c", identity={}) as journal:
         name = journal.keep("kept", {}, b"content")
         synced.clear()
@@ -83,7 +83,7 @@ def test_contexts_that_say_it_already(tmp_path: Path, synced: list[str]) -> None
     assert synced == [str(path), str(tmp_path)]
 
 
-def test_a_receipt(tmp_path: Path, synced: list[str]) -> None:
+def test_receipt(tmp_path: Path, synced: list[str]) -> None:
     receipt = Receipt(node_id=1, cluster_id="c", plan_sha256="0" * 64, applied_ms=1, directories={}, reformats=())
     folder = tmp_path / "receipts"
     folder.mkdir()
@@ -94,7 +94,7 @@ def test_a_receipt(tmp_path: Path, synced: list[str]) -> None:
     assert synced == [f"{folder}/node-1.json", str(folder), str(tmp_path)]
 
 
-def test_a_plan_that_is_applied(tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_that_is_applied(tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "plan.json"
     path.write_bytes(b"{}")
     settle_plan(path)
@@ -115,7 +115,7 @@ def test_a_plan_that_is_applied(tmp_path: Path, synced: list[str], monkeypatch: 
 
 
 @pytest.mark.parametrize("apply_same_plan", [False, True])
-def test_a_format_that_is_there_already(tmp_path: Path, synced: list[str], apply_same_plan: bool) -> None:
+def test_format_that_is_there_already(tmp_path: Path, synced: list[str], apply_same_plan: bool) -> None:
     first = NODE.plan(tmp_path)
     assert apply_plan(first, OsFilesystem()).outcome is Outcome.DONE
     synced.clear()
@@ -125,14 +125,14 @@ def test_a_format_that_is_there_already(tmp_path: Path, synced: list[str], apply
     assert folders | {f"{tmp_path}/{name}/{META_PROPERTIES}" for name in NODE.log_dirs} <= set(synced)
 
 
-def test_a_log_directory_that_was_made_and_not_filled(tmp_path: Path, synced: list[str]) -> None:
+def test_log_directory_that_was_made_and_not_filled(tmp_path: Path, synced: list[str]) -> None:
     (tmp_path / "d1").mkdir()
     (tmp_path / "a" / "b").mkdir(parents=True)
     assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
     assert {str(tmp_path), f"{tmp_path}/a"} <= set(synced)
 
 
-def test_a_directory_that_stays_while_another_is_formatted(tmp_path: Path, synced: list[str]) -> None:
+def test_directory_that_stays_while_another_is_formatted(tmp_path: Path, synced: list[str]) -> None:
     assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
     (tmp_path / "a/b/d2" / META_PROPERTIES).unlink()
     (tmp_path / "a/b/d2" / "bootstrap.checkpoint").unlink(missing_ok=True)
@@ -146,14 +146,14 @@ class _BadDisk(OsFilesystem):
         raise OSError(5, "Input/output error")
 
 
-def test_a_disk_that_cannot_sync_what_is_there_is_a_failure(tmp_path: Path) -> None:
+def test_disk_that_cannot_sync_what_is_there_is_a_failure(tmp_path: Path) -> None:
     assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
     applied = apply_plan(NODE.plan(tmp_path), _BadDisk())
     assert applied.outcome is Outcome.FAILED
     assert {finding.id for finding in applied.findings} >= {"disk-io-error", "format-not-confirmed"}
 
 
-def test_an_unformat_syncs_the_removal_that_it_finds_before_it_removes_more(tmp_path: Path, synced: list[str]) -> None:
+def test_unformat_syncs_the_removal_that_it_finds_before_it_removes_more(tmp_path: Path, synced: list[str]) -> None:
     config = NODE.config(tmp_path)
     assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
     (tmp_path / "d1" / META_PROPERTIES).unlink()
@@ -166,7 +166,7 @@ def test_an_unformat_syncs_the_removal_that_it_finds_before_it_removes_more(tmp_
     assert apply_unformat(nothing, _BadDisk()).outcome is Outcome.FAILED
 
 
-def test_an_unformat_syncs_a_directory_from_which_nothing_is_left_to_remove(tmp_path: Path, synced: list[str]) -> None:
+def test_unformat_syncs_a_directory_from_which_nothing_is_left_to_remove(tmp_path: Path, synced: list[str]) -> None:
     config = NODE.config(tmp_path)
     assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
     for path in (tmp_path / "d1").rglob("*"):
@@ -191,7 +191,7 @@ class _Ordered(OsFilesystem):
         super().fsync_directory(path, at=at)
 
 
-def test_an_unformat_begins_with_a_sync_of_the_directory(tmp_path: Path) -> None:
+def test_unformat_begins_with_a_sync_of_the_directory(tmp_path: Path) -> None:
     config = NODE.config(tmp_path)
     assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
     (tmp_path / "d1" / META_PROPERTIES).unlink()
@@ -200,7 +200,7 @@ def test_an_unformat_begins_with_a_sync_of_the_directory(tmp_path: Path) -> None
     assert files.done[0] == "sync d1"
 
 
-def test_a_recovery_that_is_there_already(tmp_path: Path, synced: list[str]) -> None:
+def test_recovery_that_is_there_already(tmp_path: Path, synced: list[str]) -> None:
     log = worlds.whole_log()
     worlds.disk(tmp_path / "sources" / "c2", 2, log)
     worlds.broker_disks(tmp_path / "sources", log=log)

@@ -101,7 +101,7 @@ def test_every_operation_fails_once(tmp_path, fault):
             journal.append("after", {})
 
 
-def test_a_journal_that_could_not_be_written_takes_no_more(tmp_path):
+def test_journal_that_could_not_be_written_takes_no_more(tmp_path):
     files = FaultyFilesystem(tmp_path)
     with _open(tmp_path / "j.jsonl", files=files) as journal:
         files.fail_at, files.fault = len(files.operations), Fault.NO_SPACE
@@ -131,7 +131,7 @@ def test_every_edited_byte_is_seen(tmp_path):
         assert caught.value.id in ("journal-edited", "journal-not-understood", "journal-incomplete")
 
 
-def test_a_line_left_out_is_seen(tmp_path):
+def test_line_left_out_is_seen(tmp_path):
     lines = _written(tmp_path / "whole.jsonl").splitlines(keepends=True)
     path = tmp_path / "less.jsonl"
     for left_out in range(1, len(lines) - 1):
@@ -139,7 +139,7 @@ def test_a_line_left_out_is_seen(tmp_path):
         _refused(path, "journal-incomplete")
 
 
-def test_a_journal_of_another_cluster_subject_or_version(tmp_path):
+def test_journal_of_another_cluster_subject_or_version(tmp_path):
     path = tmp_path / "j.jsonl"
     _written(path)
     _refused(path, "journal-of-another-cluster", cluster_id="another")
@@ -147,7 +147,7 @@ def test_a_journal_of_another_cluster_subject_or_version(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"root:x:0:0:root\n", b"root", b'{"a": 1}\n', b"\n\n", b"\0" * 5000])
-def test_a_file_of_another_user_is_left_alone(tmp_path, content):
+def test_file_of_another_user_is_left_alone(tmp_path, content):
     path = tmp_path / "passwd"
     path.write_bytes(content)
     _refused(path, "journal-not-understood")
@@ -161,7 +161,7 @@ def test_two_at_once(tmp_path):
     _open(path).close()
 
 
-def test_a_folder_that_cannot_be_made(tmp_path):
+def test_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FailedError) as caught:
         _open(tmp_path / "file" / "j.jsonl")
@@ -183,7 +183,7 @@ def test_path_of_a_journal_follows_the_environment():
     assert journal_path("quorum", "a/../b", {"XDG_STATE_HOME": "/s"}) == "/s/kafkactl/quorum-a%2f%2e%2e%2fb.jsonl"
 
 
-def test_an_empty_file_is_a_new_journal(tmp_path):
+def test_empty_file_is_a_new_journal(tmp_path):
     path = Path(tmp_path / "j.jsonl")
     path.touch()
     with _open(path) as journal:

@@ -57,7 +57,7 @@ def test_zookeeper_settings(whole: str, damaged: str, named: str) -> None:
     assert "hunter2" not in shown.lower() and named in shown
 
 
-def test_the_section_of_a_login_file(tmp_path: Path) -> None:
+def test_section_of_a_login_file(tmp_path: Path) -> None:
     file = tmp_path / "jaas.conf"
     file.write_text("Client { };")
     said = f'java.security.auth.login.config={file}\nzookeeper.sasl.clientconfig="hunter2"\npassword="hunter2"\n'
@@ -108,7 +108,7 @@ def test_client_properties(whole: str, damaged: str, named: str) -> None:
         ("log.retention.ms", "${env:X}-----BEGIN PRIVATE KEY-----hunter2"),
     ],
 )
-def test_a_node_s_file(key: str, value: str) -> None:
+def test_node_s_file(key: str, value: str) -> None:
     # Kafka's words quote a value that is refused; the line is named, and the value is not.
     lines = {
         "process.roles": "broker,controller", "node.id": "1", "log.dirs": "/d",
@@ -166,7 +166,7 @@ log_dirs = ["/d"]
         ("id = 1", 'id = 1 "hunter2"', "line 8"),
     ],
 )
-def test_an_inventory(whole: str, damaged: str, named: str) -> None:
+def test_inventory(whole: str, damaged: str, named: str) -> None:
     with pytest.raises(KafkactlError) as caught:
         parse_inventory(INVENTORY.replace(whole, damaged, 1), file="f.toml")
     assert "hunter2" not in caught.value.message and "7777" not in caught.value.message
@@ -183,7 +183,7 @@ def test_an_inventory(whole: str, damaged: str, named: str) -> None:
         ('current = "x" hunter2\n', "line 1"),
     ],
 )
-def test_a_contexts_file(text: str, named: str) -> None:
+def test_contexts_file(text: str, named: str) -> None:
     with pytest.raises(KafkactlError) as caught:
         parse_contexts(text.encode(), file="config.toml")
     assert "hunter2" not in caught.value.message
@@ -194,7 +194,7 @@ def test_a_contexts_file(text: str, named: str) -> None:
     ("whole", "damaged", "line"),
     [("=1000", "=x", 3), ("=SASL_SSL", "=x", 1), ("=PEM", "=x", 4), (PLAIN, "x y z", 6), ("=PLAIN\n", "=x\n", 2)],
 )
-def test_an_error_about_client_properties_names_file_and_line(whole: str, damaged: str, line: int) -> None:
+def test_error_about_client_properties_names_file_and_line(whole: str, damaged: str, line: int) -> None:
     with pytest.raises(KafkactlError) as caught:
         read_client_config(_CLIENT.replace(whole, damaged, 1).encode(), file="f.properties").access()
     assert caught.value.message.startswith(f"f.properties, line {line}: ")
@@ -205,7 +205,7 @@ def test_an_error_about_client_properties_names_file_and_line(whole: str, damage
     ("whole", "damaged", "place"),
     [("18000", "x", ", line 1"), ("=HTTPS", "=x", ", line 3"), (DIGEST, "x y z", ", line 5")],
 )
-def test_an_error_about_zookeeper_settings_names_file_and_line(
+def test_error_about_zookeeper_settings_names_file_and_line(
     whole: str, damaged: str, place: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "zookeeper.properties"
@@ -215,7 +215,7 @@ def test_an_error_about_zookeeper_settings_names_file_and_line(
     assert caught.value.message.startswith(f"{file}{place}: ")
 
 
-def test_a_login_line_that_was_broken_in_two() -> None:
+def test_login_line_that_was_broken_in_two() -> None:
     # Java reads what follows as a key of its own, and a warning names keys.
     config = read_client_config(_CLIENT.replace(f"{_NAME}=", f"{_NAME}=\n").encode(), file="f")
     assert "unknown-client-property" in [found.id for found in config.findings]
@@ -224,7 +224,7 @@ def test_a_login_line_that_was_broken_in_two() -> None:
     assert "hunter2" not in str(twice.findings)
 
 
-def test_a_key_with_a_mistake_in_its_name_is_shown() -> None:
+def test_key_with_a_mistake_in_its_name_is_shown() -> None:
     config = read_client_config(b"reties=1\nfoo.bar=2\n", file="f")
     assert [found.evidence["key"] for found in config.findings] == ["reties", "foo.bar"]
 
@@ -244,6 +244,6 @@ def test_no_way_of_quoting_hides_a_password_from_the_redactor(text: str) -> None
         assert "hunter2" not in shown and shown.startswith("line 3: ") and shown.endswith("\nnext line")
 
 
-def test_the_login_module_of_kerberos_is_named() -> None:
+def test_login_module_of_kerberos_is_named() -> None:
     with pytest.raises(KafkactlError, match="Krb5LoginModule"):
         zookeeper_settings({"zookeeper.sasl.jaas.config": f"{KERBEROS} a=b;"})

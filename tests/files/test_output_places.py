@@ -47,7 +47,7 @@ else:
 
 
 @pytest.mark.parametrize("id", CHECKS)
-def test_a_missing_folder_is_found_before_anything_is_read(tmp_path: Path, id: str) -> None:
+def test_missing_folder_is_found_before_anything_is_read(tmp_path: Path, id: str) -> None:
     if id == "details-not-written":
         pytest.importorskip("pyarrow")
     with pytest.raises(KafkactlError) as caught:
@@ -57,7 +57,7 @@ def test_a_missing_folder_is_found_before_anything_is_read(tmp_path: Path, id: s
 
 
 @pytest.mark.parametrize("id", CHECKS)
-def test_a_folder_that_may_not_be_written_to_is_found_before_anything_is_read(
+def test_folder_that_may_not_be_written_to_is_found_before_anything_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id: str
 ) -> None:
     if id == "details-not-written":
@@ -69,7 +69,7 @@ def test_a_folder_that_may_not_be_written_to_is_found_before_anything_is_read(
     assert f"this user may not make files in {tmp_path}" in caught.value.message
 
 
-def test_a_file_in_place_of_the_folder_is_found(tmp_path: Path) -> None:
+def test_file_in_place_of_the_folder_is_found(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="is not a folder"):
         whole_file.check_place(tmp_path / "file" / "x")
@@ -137,7 +137,7 @@ def test_leftover_of_another_user_is_not_removed(tmp_path: Path, monkeypatch: py
     assert (tmp_path / ".x.dddddddd.tmp").exists()
 
 
-def test_a_file_that_was_removed_before_it_was_locked_is_made_again(
+def test_file_that_was_removed_before_it_was_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock, removed = whole_file.fcntl.flock, []
@@ -155,7 +155,7 @@ def test_a_file_that_was_removed_before_it_was_locked_is_made_again(
     assert removed[0].name != "x" and (tmp_path / "x").read_bytes() == b"whole"
 
 
-def test_a_file_system_without_locks_can_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_system_without_locks_can_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def flock(descriptor: int, how: int) -> None:
         raise OSError(37, "No locks available")
 

@@ -39,7 +39,7 @@ def test_ids_are_version_4_unreserved_and_no_option() -> None:
         assert not str(uuid).startswith("-")
 
 
-def test_a_source_never_gives_an_id_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_source_never_gives_an_id_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     given = iter([bytes(range(16)), bytes(range(16)), bytes(range(1, 17))])
     monkeypatch.setattr(os, "urandom", lambda count: next(given))
     source = SystemSource()

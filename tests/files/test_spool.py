@@ -38,7 +38,7 @@ def test_memory_does_not_grow_with_it() -> None:
     assert peak < 24 << 20
 
 
-def test_the_file_has_no_name_and_goes_with_it() -> None:
+def test_file_has_no_name_and_goes_with_it() -> None:
     spool = Spool()
     spool.add(bytes(9_000_000))
     descriptor = spool._file.fileno()
@@ -50,7 +50,7 @@ def test_the_file_has_no_name_and_goes_with_it() -> None:
         os.fstat(descriptor)
 
 
-def test_a_disk_that_is_full_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_that_is_full_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     spool = Spool()
 
     def full(_data: bytes) -> int:

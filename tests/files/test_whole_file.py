@@ -10,7 +10,7 @@ import pytest
 from kafkactl.files.whole_file import make_folders, whole_folder
 
 
-def test_a_folder_is_synced_with_all_that_is_in_it_before_it_has_its_name(tmp_path: Path, synced: list[str]) -> None:
+def test_folder_is_synced_with_all_that_is_in_it_before_it_has_its_name(tmp_path: Path, synced: list[str]) -> None:
     place = tmp_path / "saved"
     with whole_folder(place) as held:
         work = held.resolve()  # `held` leads there by a descriptor
@@ -24,14 +24,14 @@ def test_a_folder_is_synced_with_all_that_is_in_it_before_it_has_its_name(tmp_pa
     assert [path.stat().st_mode & 0o777 for path in (place, place / "inner")] == [0o700, 0o700]
 
 
-def test_a_folder_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_folder_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "saved") as work:
         (work / "b").write_bytes(b"b")
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_empty_folder_is_replaced_at_once_and_another_one_is_kept(
+def test_empty_folder_is_replaced_at_once_and_another_one_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "saved"
@@ -45,7 +45,7 @@ def test_an_empty_folder_is_replaced_at_once_and_another_one_is_kept(
     assert [path.name for path in place.iterdir()] == ["b"]
 
 
-def test_the_names_of_new_folders_are_synced(tmp_path: Path, synced: list[str]) -> None:
+def test_names_of_new_folders_are_synced(tmp_path: Path, synced: list[str]) -> None:
     (tmp_path / "a").mkdir()
     make_folders(tmp_path / "a" / "b" / "c", mode=0o700)
     assert synced == [str(tmp_path), f"{tmp_path}/a", f"{tmp_path}/a/b"]

@@ -31,7 +31,7 @@ def run_all(cases: Sequence[Case], folder: Path) -> list[Ended]:
 @pytest.mark.parametrize(
     "change", [change for change in EVERY_CHANGE if change.name in SAMPLE], ids=lambda change: change.name
 )
-def test_a_change_over_a_network_that_fails(change: Change, tmp_path: Path) -> None:
+def test_change_over_a_network_that_fails(change: Change, tmp_path: Path) -> None:
     faults = (Fault.CUT_AFTER, Fault.CUT_IN_ANSWER, Fault.RESET, Fault.AGAIN)
     cases = [Case(change, name, at, fault) for name, at in SAMPLE[change.name] for fault in faults]
     ended = run_all(cases, tmp_path)

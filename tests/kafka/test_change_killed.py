@@ -98,7 +98,7 @@ def killed(moment: Moment, target: str, folder: Path) -> str:
 
 @pytest.mark.campaign
 @pytest.mark.timeout(7200)
-def test_a_run_is_resumed_wherever_it_was_killed(tmp_path: Path) -> None:
+def test_run_is_resumed_wherever_it_was_killed(tmp_path: Path) -> None:
     passed = undisturbed("1,2,3", tmp_path / "whole")
     moments = [Moment(number, ADD, after) for number in range(1, passed.count(ADD) + 1) for after in (False, True)]
     # How many looks there are depends on time, so these numbers hit whatever is there then.

@@ -104,19 +104,19 @@ class TestTheActiveController:
         with running(first, second), client_of(first, second) as client:
             assert client.find_leader() == second.address
 
-    def test_a_dead_bootstrap_node_is_passed_over(self) -> None:
+    def test_dead_bootstrap_node_is_passed_over(self) -> None:
         leader = Controller(leads=True)
         with running(leader), Client([dead_address(), leader.address], Role.CONTROLLER, limits=LIMITS) as client:
             assert client.find_leader() == leader.address
 
-    def test_a_silent_bootstrap_node_does_not_use_up_the_time(self) -> None:
+    def test_silent_bootstrap_node_does_not_use_up_the_time(self) -> None:
         silent, leader = Controller(greeting=SILENCE), Controller(leads=True)
         with running(silent, leader), client_of(silent, leader) as client:
             began = time.monotonic()
             assert client.find_leader() == leader.address
             assert time.monotonic() - began < 30
 
-    def test_a_silent_node_is_waited_for_shortly_where_others_can_be_asked(self, monkeypatch) -> None:
+    def test_silent_node_is_waited_for_shortly_where_others_can_be_asked(self, monkeypatch) -> None:
         # A paused controller in front of the leader cost each command with --from-cluster 30 s.
         monkeypatch.setattr(clients, "_CONTACT_MS", 100.0)
         silent, leader = Controller(greeting=SILENCE), Controller(leads=True)
@@ -125,7 +125,7 @@ class TestTheActiveController:
             assert client.find_leader() == leader.address
         assert time.monotonic() - began < 10
 
-    def test_a_slow_node_is_waited_for_longer_each_time(self, monkeypatch) -> None:
+    def test_slow_node_is_waited_for_longer_each_time(self, monkeypatch) -> None:
         monkeypatch.setattr(clients, "_CONTACT_MS", 20.0)
         first, second = Controller(), Controller(leads=True, greeting=SILENCE)
         waits: list[float] = []
@@ -143,7 +143,7 @@ class TestTheActiveController:
             assert client.find_leader() == second.address
         assert waits[:6] == pytest.approx([20, 40, 80, 160, 320, 320], rel=0.4)
 
-    def test_a_node_that_hangs_is_asked_last_from_then_on(self) -> None:
+    def test_node_that_hangs_is_asked_last_from_then_on(self) -> None:
         # Else each call would wait for it again: a paused controller made a dry run of features take 35 s.
         hangs = Controller(leads=True, answers={"DescribeQuorum": SILENCE, "UpdateFeatures": SILENCE})
         leader = Controller(leads=True)
@@ -154,7 +154,7 @@ class TestTheActiveController:
                 other.ask_active_controller("UpdateFeatures", UPDATE)
             assert len(hangs.names()) == asked
 
-    def test_a_node_that_answers_again_has_its_place_again(self) -> None:
+    def test_node_that_answers_again_has_its_place_again(self) -> None:
         first, second = Controller(leads=True, answers={"DescribeQuorum": SILENCE}), Controller(leads=True)
         with running(first, second), client_of(first, second) as client:
             assert client.find_leader() == second.address
@@ -170,7 +170,7 @@ class TestTheActiveController:
             assert (error.id, error.exit_code) == ("no-active-controller", 4)
             assert first.names().count("DescribeQuorum") == LIMITS.backoff.rounds
 
-    def test_a_question_follows_a_leader_that_changes(self) -> None:
+    def test_question_follows_a_leader_that_changes(self) -> None:
         first, second = Controller(leads=True), Controller()
         with running(first, second), client_of(first, second) as client:
             assert client.find_leader() == first.address
@@ -178,7 +178,7 @@ class TestTheActiveController:
             client.ask_active_controller("DescribeQuorum", {"Topics": []})
             assert client.find_leader() == second.address
 
-    def test_a_broker_that_forwarded_to_yesterdays_leader_is_asked_again(self) -> None:
+    def test_broker_that_forwarded_to_yesterdays_leader_is_asked_again(self) -> None:
         answers = iter([quorum_answer(leads=False), quorum_answer(leads=True)])
         broker = FakeBroker(lambda asked: next(answers) if asked.name == "DescribeQuorum" else None)
         with broker, client_of(broker, role=Role.BROKER) as client:
@@ -195,7 +195,7 @@ class TestChanges:
             assert (first.names() + second.names()).count("UpdateFeatures") == 1
 
     @pytest.mark.parametrize("action", [CLOSE, SILENCE, Reply(cut=5), Reply(correlation_id=99)])
-    def test_a_lost_reply_is_unknown_and_not_sent_again(self, action: Action) -> None:
+    def test_lost_reply_is_unknown_and_not_sent_again(self, action: Action) -> None:
         leader = Controller(leads=True, answers={"UpdateFeatures": action})
         with running(leader), client_of(leader) as client:
             ask = lambda: client.ask_active_controller("UpdateFeatures", UPDATE, changes=True)  # noqa: E731
@@ -203,27 +203,27 @@ class TestChanges:
             assert (error.id, error.exit_code) == ("reply-lost", 6)
             assert leader.names().count("UpdateFeatures") == 1
 
-    def test_a_leader_that_lost_its_office_leaves_the_outcome_unknown(self) -> None:
+    def test_leader_that_lost_its_office_leaves_the_outcome_unknown(self) -> None:
         leader = Controller(leads=True, answers={"UpdateFeatures": Reply(body={"ErrorCode": 41})})
         with running(leader), client_of(leader) as client:
             ask = lambda: client.ask_active_controller("UpdateFeatures", UPDATE, changes=True)  # noqa: E731
             assert refused(ask, UnknownOutcomeError).id == "leadership-lost"
             assert leader.names().count("UpdateFeatures") == 1
 
-    def test_a_broker_forwards_and_only_one_is_asked(self) -> None:
+    def test_broker_forwards_and_only_one_is_asked(self) -> None:
         first, second = FakeBroker(), FakeBroker()
         with running(first, second), client_of(first, second, role=Role.BROKER) as client:
             client.ask_active_controller("UpdateFeatures", UPDATE, changes=True)
             assert (first.names(), second.names()) == (["UpdateFeatures"], [])
 
-    def test_a_broker_that_cannot_be_reached_is_passed_over_for_a_change_too(self) -> None:
+    def test_broker_that_cannot_be_reached_is_passed_over_for_a_change_too(self) -> None:
         with FakeBroker() as broker:
             addresses = [dead_address(), broker.address]
             with Client(addresses, Role.BROKER, limits=LIMITS) as client:
                 client.ask_active_controller("UpdateFeatures", UPDATE, changes=True)
                 assert broker.names() == ["UpdateFeatures"]
 
-    def test_a_hung_up_connection_is_noticed_before_a_change_is_sent(self) -> None:
+    def test_hung_up_connection_is_noticed_before_a_change_is_sent(self) -> None:
         with FakeBroker() as broker, client_of(broker, role=Role.BROKER) as client:
             client.ask_any("DescribeCluster", {})
             broker.hang_up()
@@ -259,7 +259,7 @@ class TestQuestions:
         assert str(other) in (error.cause or "")
 
     @pytest.mark.parametrize(("role", "ranges"), [(Role.CONTROLLER, {}), (Role.BROKER, CONTROLLER)])
-    def test_the_wrong_kind_of_port(self, role: Role, ranges: dict[int, tuple[int, int]]) -> None:
+    def test_wrong_kind_of_port(self, role: Role, ranges: dict[int, tuple[int, int]]) -> None:
         with FakeBroker(versions=ranges) as broker, client_of(broker, role=role) as client:
             error = refused(client.cluster)
             assert (error.id, error.exit_code) == ("wrong-endpoint-type", 4)
@@ -281,7 +281,7 @@ class TestQuestions:
             assert (view.cluster_id, view.node(3)) == ("abc", None)
             assert broker.asked[-1].body["IncludeFencedBrokers"]
 
-    def test_the_wait_between_rounds_grows_with_jitter(self) -> None:
+    def test_wait_between_rounds_grows_with_jitter(self) -> None:
         waits: list[float] = []
 
         class Watch:
@@ -332,7 +332,7 @@ class TestAllAtOnce:
         assert found[first] == "at once"
         assert isinstance(late := found[second], UnreachableError) and late.id == "connection-timed-out"
 
-    def test_a_node_that_was_silent_is_not_waited_for_before_it_answers(self) -> None:
+    def test_node_that_was_silent_is_not_waited_for_before_it_answers(self) -> None:
         first, second = Address("a", 1), Address("b", 1)
         may_answer, questions = threading.Event(), list[Address]()
 
@@ -353,7 +353,7 @@ class TestAllAtOnce:
             time.sleep(0.01)
         assert list(all_at_once([second, first], ask, minute(), silent=silent).values()) == ["late", "at once"]
 
-    def test_a_silent_node_is_waited_for_where_the_others_do_not_say_enough(self) -> None:
+    def test_silent_node_is_waited_for_where_the_others_do_not_say_enough(self) -> None:
         first, second = Address("a", 1), Address("b", 1)
         is_over, questions = threading.Event(), list[Address]()
 
@@ -383,7 +383,7 @@ class TestAllAtOnce:
         is_over.set()
         assert second in silent and first not in silent
 
-    def test_a_contact_that_takes_longer_goes_on_and_is_used(self) -> None:
+    def test_contact_that_takes_longer_goes_on_and_is_used(self) -> None:
         is_asked = threading.Event()
 
         def slowly(asked: Asked) -> Action | None:
@@ -398,7 +398,7 @@ class TestAllAtOnce:
             client.ask_node(slow.address, "DescribeCluster", {})
             assert (slow.connections, slow.names()) == (1, ["DescribeCluster"])
 
-    def test_a_contact_that_goes_on_ends_with_the_client(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_contact_that_goes_on_ends_with_the_client(self, monkeypatch: pytest.MonkeyPatch) -> None:
         is_closed, made = threading.Event(), threading.Event()
         opened: list[Connection] = []
         connect = clients.connect
@@ -427,7 +427,7 @@ class TestAllAtOnce:
             assert versions.finalized == {"metadata.version": 8}
             assert node.connections == 1
 
-    def test_a_bug_in_a_thread_is_not_swallowed(self) -> None:
+    def test_bug_in_a_thread_is_not_swallowed(self) -> None:
         with FakeBroker() as broker, client_of(broker, role=Role.BROKER) as client:
             with pytest.raises(KafkactlError) as caught:
                 ask = question(client, "DescribeCluster", {"Nonsense": 1})
@@ -436,7 +436,7 @@ class TestAllAtOnce:
                     raise answer
             assert caught.value.id == "no-such-field"
 
-    def test_a_connection_of_ones_own(self) -> None:
+    def test_connection_of_ones_own(self) -> None:
         with FakeBroker() as broker, client_of(broker, role=Role.BROKER) as client:
             client.ask_any("DescribeCluster", {})
             with client.open_connection(broker.address):

@@ -125,7 +125,7 @@ def test_whom_to_ask_first(text: str, brokers: str | None, controllers: str | No
         assert (client.role, [str(address) for address in client.bootstrap]) == expected
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         load_client_config(str(tmp_path / "none"))
     assert caught.value.id == "unreadable-client-config"
@@ -136,7 +136,7 @@ def test_every_key_says_what_becomes_of_it() -> None:
 
 
 class TestPem:
-    def test_a_certificate_on_one_line(self) -> None:
+    def test_certificate_on_one_line(self) -> None:
         body = "QUJD" * 40
         text = f"-----BEGIN CERTIFICATE----- {body[:50]} {body[50:]} -----END CERTIFICATE-----"
         lines = read_pem(text).certificates.splitlines()
@@ -150,11 +150,11 @@ class TestPem:
         assert (pem.certificates.count("BEGIN"), pem.keys.count("BEGIN"), pem.key_is_protected) == (1, 1, True)
         assert "QUJD" not in repr(pem).replace(repr(pem.certificates), "")
 
-    def test_a_text_without_blocks(self) -> None:
+    def test_text_without_blocks(self) -> None:
         assert (read_pem("hello").certificates, read_pem("").keys) == ("", "")
 
 
-def test_a_bad_escape_is_a_mistake_in_an_input_file():
+def test_bad_escape_is_a_mistake_in_an_input_file():
     with pytest.raises(DecodeError) as caught:
         read_client_config(b"a=\\u12", file="client.properties")
     assert (caught.value.id, caught.value.exit_code) == ("malformed-unicode-escape", 2)

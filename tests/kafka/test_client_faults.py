@@ -46,7 +46,7 @@ def client_of(network: FaultyProxy, role: Role) -> Client:
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("fault", Fault)
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_change_is_there_at_most_once_and_its_outcome_is_not_guessed(name: str, fault: Fault, role: Role) -> None:
+def test_change_is_there_at_most_once_and_its_outcome_is_not_guessed(name: str, fault: Fault, role: Role) -> None:
     versions = {52: (0, 2)} if role is Role.CONTROLLER else {}
     with FakeBroker(versions=versions) as node, network_to(node) as network, client_of(network, role) as client:
         network.arm(fault, api_key(name))
@@ -65,7 +65,7 @@ def test_a_change_is_there_at_most_once_and_its_outcome_is_not_guessed(name: str
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", Fault)
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_question_is_asked_again_until_it_is_answered(name: str, fault: Fault) -> None:
+def test_question_is_asked_again_until_it_is_answered(name: str, fault: Fault) -> None:
     with FakeBroker() as node, network_to(node) as network, client_of(network, Role.BROKER) as client:
         network.arm(fault, api_key(name))
         assert client.ask_any(name, QUESTIONS[name]).name == name
@@ -88,7 +88,7 @@ def test_calls_share_the_time_that_is_left_and_a_change_leaves_half_of_it() -> N
                 client.ask_any("DescribeQuorum", QUESTIONS["DescribeQuorum"])
 
 
-def test_a_node_that_used_up_the_time_is_named() -> None:
+def test_node_that_used_up_the_time_is_named() -> None:
     # What asks again after an answer that did not come in time has no time left for it.
     with FakeBroker(greeting=SILENCE) as node:
         address, ends = node.address, time.monotonic() + 0.2
@@ -100,14 +100,14 @@ def test_a_node_that_used_up_the_time_is_named() -> None:
 
 
 @pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.GARBAGE])
-def test_a_change_is_sent_after_all_where_only_the_greeting_was_lost(fault: Fault) -> None:
+def test_change_is_sent_after_all_where_only_the_greeting_was_lost(fault: Fault) -> None:
     with FakeBroker() as node, network_to(node) as network, client_of(network, Role.BROKER) as client:
         network.arm(fault, api_key("ApiVersions"))
         client.ask_active_controller("UpdateFeatures", CHANGES["UpdateFeatures"], changes=True)
         assert node.names() == ["UpdateFeatures"]
 
 
-def test_a_greeting_in_another_language_ends_it() -> None:
+def test_greeting_in_another_language_ends_it() -> None:
     with FakeBroker() as node, network_to(node) as network, client_of(network, Role.BROKER) as client:
         network.arm(Fault.GARBAGE, api_key("ApiVersions"))
         with pytest.raises(UnreachableError) as caught:

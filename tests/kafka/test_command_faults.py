@@ -47,7 +47,7 @@ def run_all(cases: Sequence[CommandCase], folder: Path) -> list[CaseEnd]:
 
 
 @pytest.mark.slow
-def test_a_command_ends_in_time_and_says_what_is_true(tmp_path: Path) -> None:
+def test_command_ends_in_time_and_says_what_is_true(tmp_path: Path) -> None:
     ended = run_all(SAMPLE, tmp_path)
     assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
     assert all(end.struck for end in ended)

@@ -47,14 +47,14 @@ class TestNegotiation:
                 assert connection.versions.supported == {"kraft.version": Versions(0, 1)}
                 assert connection.versions.finalized == {"metadata.version": 9}
 
-    def test_a_server_that_says_unsupported_without_a_range_is_asked_in_version_0(self) -> None:
+    def test_server_that_says_unsupported_without_a_range_is_asked_in_version_0(self) -> None:
         def script(asked: object) -> Action | None:
             return Reply(body={"ErrorCode": 35}, version=0) if getattr(asked, "version", 0) else None
 
         with FakeBroker(script) as broker, connected(broker):
             assert [asked.version for asked in broker.asked] == [4, 0]
 
-    def test_a_server_that_never_agrees_is_not_asked_without_end(self) -> None:
+    def test_server_that_never_agrees_is_not_asked_without_end(self) -> None:
         with FakeBroker(lambda asked: Reply(body={"ErrorCode": 35}, version=0)) as broker:
             assert refused(lambda: connected(broker)).id == "no-common-version"
             assert len(broker.asked) == 2
@@ -70,14 +70,14 @@ class TestNegotiation:
             assert connection.versions.finalized == {"metadata.version": 9}
             assert connection.refresh_versions(deadline()).finalized == {"metadata.version": 10}
 
-    def test_the_client_names_itself(self) -> None:
+    def test_client_names_itself(self) -> None:
         with FakeBroker() as broker, connected(broker):
             assert broker.asked[0].client_id == "kafkactl"
             assert broker.asked[0].body["ClientSoftwareName"] == "kafkactl"
 
 
 class TestAsking:
-    def test_the_highest_common_version_is_used(self) -> None:
+    def test_highest_common_version_is_used(self) -> None:
         with FakeBroker(lambda asked: Reply(body=CLUSTER) if asked.name == "DescribeCluster" else None) as broker:
             broker.ranges[60] = (0, 1)
             with connected(broker) as connection:
@@ -85,7 +85,7 @@ class TestAsking:
                 assert (answer.version, answer.body["ControllerId"]) == (1, 3)
                 assert broker.asked[-1].body["EndpointType"] == 2
 
-    def test_a_request_the_node_does_not_know_is_not_sent(self) -> None:
+    def test_request_the_node_does_not_know_is_not_sent(self) -> None:
         with FakeBroker() as broker:
             del broker.ranges[60]
             with connected(broker) as connection:
@@ -107,7 +107,7 @@ class TestAsking:
             (Raw(b"\0\0\0\1\0"), "malformed-response"),
         ],
     )
-    def test_a_lost_answer(self, action: Action, read_id: str) -> None:
+    def test_lost_answer(self, action: Action, read_id: str) -> None:
         for changes in (False, True):
             with FakeBroker(lambda asked: None if asked.name == "ApiVersions" else action) as broker:
                 connection = connected(broker)
@@ -123,7 +123,7 @@ class TestAsking:
                 assert broker.names() == ["UpdateFeatures", *asked_why]
 
     @pytest.mark.parametrize("changes", [False, True])
-    def test_a_sasl_listener_hangs_up_before_anything_looks_at_the_request(self, *, changes: bool) -> None:
+    def test_sasl_listener_hangs_up_before_anything_looks_at_the_request(self, *, changes: bool) -> None:
         def script(asked: Asked) -> Action | None:
             handshake = Reply(body={"ErrorCode": 33, "Mechanisms": ["PLAIN"]})
             return {"ApiVersions": None, "SaslHandshake": handshake}.get(asked.name, CLOSE)
@@ -133,14 +133,14 @@ class TestAsking:
             assert (error.id, error.exit_code) == ("sasl-login-expected", 4)
             assert broker.names() == ["UpdateFeatures", "SaslHandshake"]
 
-    def test_a_node_that_answered_before_is_not_asked_for_sasl(self) -> None:
+    def test_node_that_answered_before_is_not_asked_for_sasl(self) -> None:
         with FakeBroker(lambda asked: CLOSE if asked.name == "DescribeQuorum" else None) as broker:
             with connected(broker) as connection:
                 connection.ask("DescribeCluster", {}, deadline=deadline())
                 error = refused(lambda: connection.ask("DescribeQuorum", {"Topics": []}, deadline=deadline()))
             assert (error.id, broker.names()) == ("connection-closed", ["DescribeCluster", "DescribeQuorum"])
 
-    def test_a_request_that_cannot_leave_was_not_carried_out(self) -> None:
+    def test_request_that_cannot_leave_was_not_carried_out(self) -> None:
         with FakeBroker() as broker:
             connection = connected(broker)
             connection.close()
@@ -148,7 +148,7 @@ class TestAsking:
             assert isinstance(error, NotSentError)
             assert broker.names() == []
 
-    def test_an_interrupted_call_leaves_no_connection_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_interrupted_call_leaves_no_connection_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def interrupted(*_: object) -> bytes:
             raise KeyboardInterrupt
 
@@ -186,7 +186,7 @@ class TestAsking:
             ((48 << 20) + 1, False, "malformed-response"),
         ],
     )
-    def test_an_answer_is_judged_by_its_announced_size(self, size: int, login: bool, error_id: str) -> None:
+    def test_answer_is_judged_by_its_announced_size(self, size: int, login: bool, error_id: str) -> None:
         # A large one that trickles costs neither memory nor the time limit.
         def announce(asked: Asked) -> Action | None:
             return Raw(size.to_bytes(4, "big") + bytes(5000)) if login or asked.name != "ApiVersions" else None
@@ -203,7 +203,7 @@ class TestAsking:
         with FakeBroker(lambda asked: Raw(frames)) as broker:
             assert refused(lambda: connected(broker)).id in ("not-kafka", "malformed-response")
 
-    def test_a_connection_that_was_hung_up_on_is_stale(self) -> None:
+    def test_connection_that_was_hung_up_on_is_stale(self) -> None:
         with FakeBroker() as broker, connected(broker) as connection:
             assert not connection.is_stale(0)
             broker.hang_up()
@@ -228,17 +228,17 @@ class TestPortsOfOtherServers:
             assert (error.id, error.exit_code) == (error_id, 4)
             assert str(broker.address) in error.message
 
-    def test_a_port_on_which_nothing_listens(self) -> None:
+    def test_port_on_which_nothing_listens(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
         error = refused(lambda: connect(Address("127.0.0.1", port), Access(), deadline()))
         assert (error.id, error.exit_code) == ("connection-refused", 4)
 
-    def test_a_host_that_is_not_known(self) -> None:
+    def test_host_that_is_not_known(self) -> None:
         error = refused(lambda: connect(Address("no-such-host.invalid", 9092), Access(), deadline()))
         assert error.id == "unknown-host"
 
-    def test_a_port_that_takes_no_connection(self) -> None:
+    def test_port_that_takes_no_connection(self) -> None:
         server = socket.socket()
         with server:
             server.bind(("127.0.0.1", 0))

@@ -52,7 +52,7 @@ def test_lifetime_of_a_token_is_read(value: object, seconds: float | None) -> No
 
 
 @pytest.mark.parametrize("url", ["http://[x", "https://[", "http://[::1", "nothing", "ftp://h"])
-def test_an_address_that_is_none(url: str) -> None:
+def test_address_that_is_none(url: str) -> None:
     properties = read_client_properties({"sasl.oauthbearer.token.endpoint.url": url}, file="f")
     entry = parse_jaas("org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required clientId=a;")
     with pytest.raises(InputError) as caught:
@@ -73,7 +73,7 @@ def test_toml_that_no_reader_takes(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [DEEP, '{"partitions":' + DEEP, '{"partitions":[{"partition":' + MANY_DIGITS + "}]}"])
-def test_a_reassignment_that_no_reader_takes(text: str) -> None:
+def test_reassignment_that_no_reader_takes(text: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_plan(text, file="f")
     assert caught.value.id == "invalid-reassignment-plan"
@@ -83,7 +83,7 @@ def test_a_reassignment_that_no_reader_takes(text: str) -> None:
     "text",
     [DEEP, "5", '{"files":5}', '{"files":[{"path":["a"],"sha256":{}}]}', '{"files":[5,null]}', '{"files":{"a":1}}'],
 )
-def test_a_manifest_of_other_types_says_nothing(tmp_path: Path, text: str) -> None:
+def test_manifest_of_other_types_says_nothing(tmp_path: Path, text: str) -> None:
     if text.startswith("{"):
         text = '{"kind":"migrate.render",' + text[1:]
     (tmp_path / MANIFEST).write_text(text)
@@ -99,7 +99,7 @@ def _journal(*entries: tuple[str, dict[str, object]]) -> bytes:
     return lines
 
 
-def test_a_journal_line_that_is_nested_too_deeply() -> None:
+def test_journal_line_that_is_nested_too_deeply() -> None:
     good = _journal(("journal", {"version": 1, "subject": "s", "cluster_id": "c"}))
     read = read_journal(good + DEEP.encode() + b"\n", file="f", subject="s", cluster_id="c")
     assert read.torn.startswith(b"[[[")
@@ -110,7 +110,7 @@ def test_a_journal_line_that_is_nested_too_deeply() -> None:
     ("entry", "data"),
     [("intent", {}), ("intent", {"action": [], "target": {}}), ("begin", {}), ("end", {}), ("intent", {"way": 5})],
 )
-def test_a_journal_entry_that_fits_the_chain_and_lacks_its_fields(fold, entry: str, data: dict[str, object]) -> None:
+def test_journal_entry_that_fits_the_chain_and_lacks_its_fields(fold, entry: str, data: dict[str, object]) -> None:
     entries = read_journal(
         _journal(("journal", {"version": 1, "subject": "s", "cluster_id": "c"}), (entry, data)),
         file="f", subject="s", cluster_id="c",
@@ -141,7 +141,7 @@ FOLDED = {
 @pytest.mark.parametrize(
     ("fold", "entries"), [(remembered, MIGRATION), (remembered_change, CHANGE)], ids=["migration", "quorum"]
 )
-def test_a_journal_entry_with_a_value_of_another_type(fold, entries) -> None:
+def test_journal_entry_with_a_value_of_another_type(fold, entries) -> None:
     # Found by the fuzz: a goal that is `true` was remembered, and the answer of `migrate status` fitted no schema.
     fold(read_journal(chained(entries), file="f", subject=entries[0][1]["subject"], cluster_id="c").entries)
     seen = 0
@@ -155,7 +155,7 @@ def test_a_journal_entry_with_a_value_of_another_type(fold, entries) -> None:
 
 
 @pytest.mark.parametrize("value", ["9" * 20 + "h", "9" * 6_000 + "h", "8761h", "100000000h"])
-def test_a_time_limit_that_no_clock_takes(value: str) -> None:
+def test_time_limit_that_no_clock_takes(value: str) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "kafkactl", "explain", "spark-failed", "--timeout", value, "-o", "json"],
         capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],

@@ -71,7 +71,7 @@ def passing(request: pytest.FixtureRequest) -> Iterator[PassingQuorum]:
         yield quorum
 
 
-def test_a_change_leaves_only_to_the_cluster_that_it_was_planned_for(passing: PassingQuorum) -> None:
+def test_change_leaves_only_to_the_cluster_that_it_was_planned_for(passing: PassingQuorum) -> None:
     body = update_features_request(RAISE.levels, UpgradeType.UPGRADE, validate_only=False, timeout_ms=1_000)
     meant = passing.cluster_id
     with client_of(passing) as client:
@@ -96,7 +96,7 @@ def test_levels_of_another_cluster_are_not_changed_after_the_dry_run() -> None:
         assert quorum.effects == []
 
 
-def test_a_change_of_levels_ends_as_refused_where_the_addresses_pass_on() -> None:
+def test_change_of_levels_ends_as_refused_where_the_addresses_pass_on() -> None:
     with PassingQuorum("UpdateFeatures") as quorum, client_of(quorum) as client:
         deadline = Deadline.after(30_000, client.clock)
         try:
@@ -108,7 +108,7 @@ def test_a_change_of_levels_ends_as_refused_where_the_addresses_pass_on() -> Non
         assert quorum.effects == []
 
 
-def test_a_conversion_is_not_sent_to_another_cluster() -> None:
+def test_conversion_is_not_sent_to_another_cluster() -> None:
     convert = Step(
         number=1, action=Does.UPGRADE, key=None, voters_before=frozenset(), voters_after=frozenset(), alive=frozenset()
     )
@@ -121,7 +121,7 @@ def test_a_conversion_is_not_sent_to_another_cluster() -> None:
 
 
 @pytest.mark.parametrize("when", ["before-the-look", "before-the-request"])
-def test_a_node_of_another_cluster_is_not_unregistered(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_node_of_another_cluster_is_not_unregistered(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = UnregisteringCluster()
     with cluster.client(Role.CONTROLLER) as client:
         view, plan = observe_and_plan(client, DEAD_CONTROLLER, None)
@@ -185,7 +185,7 @@ def test_answers_of_another_cluster_are_not_evidence() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_met_another_cluster_is_resumed(tmp_path: Path) -> None:
+def test_run_that_met_another_cluster_is_resumed(tmp_path: Path) -> None:
     goal, ends = reassignment("1,2,3"), []
     with StrayQuorum(controllers=3) as quorum:
         for strays in (True, False):
@@ -202,7 +202,7 @@ def test_a_run_that_met_another_cluster_is_resumed(tmp_path: Path) -> None:
         assert quorum.effects == [("add", 2), ("add", 3)]
 
 
-def test_a_half_open_connection_leaves_time_for_a_new_one() -> None:
+def test_half_open_connection_leaves_time_for_a_new_one() -> None:
     with (
         FaultyQuorum(controllers=3, voters=(1, 2, 3)) as quorum,
         client_of(quorum) as client,

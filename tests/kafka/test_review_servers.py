@@ -44,7 +44,7 @@ def deadline(duration_ms: float = 2_000) -> Deadline:
 
 
 @pytest.mark.parametrize("lifetime_ms", [(1 << 63) - 1, -5, -(1 << 63)])
-def test_the_life_of_a_session_may_be_any_number(lifetime_ms: int) -> None:
+def test_life_of_a_session_may_be_any_number(lifetime_ms: int) -> None:
     broker = Server(b"", lifetime_ms=lifetime_ms)
     with broker, connected(broker, "PLAIN", f'username="u" password="{SECRET}"') as connection:
         now_ms = SystemClock().now_ms()
@@ -83,7 +83,7 @@ def test_first_messages_of_scram_that_are_refused(first: str) -> None:
 
 
 @pytest.mark.parametrize("says", [b"", b"v=", b"v=" + base64.b64encode(bytes(32)), b"\xff" * 1_000_000])
-def test_a_server_without_the_password_is_not_believed(says: bytes) -> None:
+def test_server_without_the_password_is_not_believed(says: bytes) -> None:
     with Server(says, says) as broker, pytest.raises(KafkactlError) as caught:
         connected(broker, "SCRAM-SHA-512", f'username="u" password="{SECRET}"')
     assert caught.value.id == "sasl-exchange-broken"
@@ -97,7 +97,7 @@ class TestTls:
             connect(broker.address, read_client_config(text.encode(), file="f").access(), deadline())
         return caught.value
 
-    def test_an_alert_before_anything(self, tmp_path: Path) -> None:
+    def test_alert_before_anything(self, tmp_path: Path) -> None:
         class Alert(Talker):
             def serve(self, connection: socket.socket) -> None:
                 connection.recv(10)
@@ -110,7 +110,7 @@ class TestTls:
                 connect(Address(host, int(port)), read_client_config(text, file="f").access(), deadline())
         assert caught.value.id in ("tls-handshake-failed", "tls-not-spoken")
 
-    def test_a_certificate_that_has_its_name_in_the_subject_alone(self, tmp_path: Path) -> None:
+    def test_certificate_that_has_its_name_in_the_subject_alone(self, tmp_path: Path) -> None:
         # As Java does: a common name counts where there is no other name, and only for the host that it is.
         authority = Authority("ca")
         with FakeBroker(tls=server(tmp_path, authority.identity("localhost", hosts=()))) as broker:
@@ -119,7 +119,7 @@ class TestTls:
             access = read_client_config(text.encode(), file="f").access()
             connect(Address("localhost", broker.address.port), access, deadline()).close()
 
-    def test_an_old_version(self, tmp_path: Path) -> None:
+    def test_old_version(self, tmp_path: Path) -> None:
         authority = Authority("ca")
         context = server(tmp_path, authority.identity("n"))
         with contextlib.suppress(ValueError), pytest.warns(DeprecationWarning):
@@ -132,7 +132,7 @@ class TestTls:
 
 
 @pytest.mark.parametrize("status", ["302 Found", "307 Temporary Redirect", "308 Permanent Redirect"])
-def test_a_secret_follows_no_redirect(status: str) -> None:
+def test_secret_follows_no_redirect(status: str) -> None:
     met: list[bytes] = []
 
     class Elsewhere(HttpTalker):
@@ -233,7 +233,7 @@ class EndlessTree(ZooKeeperTalker):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("found", [("a",), ("a", "b", "c"), ("../../etc",), ("a/b",), ("",), ("x\x1b[2J\n",)])
-def test_a_tree_without_end_is_ended_by_time(found: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> None:
+def test_tree_without_end_is_ended_by_time(found: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> None:
     with EndlessTree() as talker:
         talker.children = found
         error = read(talker, capfd)

@@ -33,7 +33,7 @@ def problems(*parts: str) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_the_smallest_one():
+def test_smallest_one():
     found = parse(HEAD, BROKER, CONTROLLER)
     assert found.zookeeper.connect == "zk1:2181,zk2/kafka"
     assert [broker.id for broker in found.brokers] == [1]
@@ -47,7 +47,7 @@ def test_the_smallest_one():
     assert found.soak_hours == 0
 
 
-def test_the_one_in_the_documentation():
+def test_one_in_the_documentation():
     text = re.search(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     assert text is not None
     found = parse(text[1])
@@ -123,7 +123,7 @@ def test_two_nodes_with_one_file():
     assert "the configuration of 2 nodes" in problems(HEAD, BROKER, other, CONTROLLER)[0]
 
 
-def test_a_shared_hook_may_use_what_each_node_gives():
+def test_shared_hook_may_use_what_each_node_gives():
     shared = "[hooks]\nrestart = ['./restart.sh', '{pod_name}']\n"
     variable = "hooks = { variables = { pod_name = 'kafka-0' } }\n"
     found = parse(HEAD, shared, BROKER, variable, CONTROLLER, "hooks = { template = 'manual' }\n")
@@ -149,7 +149,7 @@ def test_files_of_this_machine_are_relative_to_the_inventory():
     assert remote.nodes[0].config == "etc/b.properties"
 
 
-def test_a_wrong_shared_hook_is_reported_once():
+def test_wrong_shared_hook_is_reported_once():
     second = BROKER.replace("id = 1", "id = 2").replace("b1", "b2")
     assert len(problems(HEAD, "[hooks]\nstop = 'x \"y'\n", BROKER, second, CONTROLLER)) == 1
 
@@ -183,6 +183,6 @@ def test_any_bytes_are_refused_with_an_inventory_error(data: bytes):
 
 
 @pytest.mark.parametrize(("given", "stands"), [("ops", "ops@"), ("ops@", "ops@"), ("", "")])
-def test_the_user_of_ssh_with_its_sign_or_without(given: str, stands: str):
+def test_user_of_ssh_with_its_sign_or_without(given: str, stands: str):
     hooks = f"[hooks]\ntemplate = 'systemd-ssh'\nvariables = {{ ssh_user = '{given}' }}\n"
     assert parse(HEAD, hooks, BROKER, CONTROLLER).nodes[0].hooks.variables["ssh_user"] == stands

@@ -61,7 +61,7 @@ def refused(act: Callable[[], object], kind: type[KafkactlError] = UnreachableEr
 
 
 class TestServers:
-    def test_a_good_certificate(self, tmp_path: Path, authority: Authority) -> None:
+    def test_good_certificate(self, tmp_path: Path, authority: Authority) -> None:
         with FakeBroker(tls=server(tmp_path, authority.identity("n"))) as broker:
             for host in ("127.0.0.1", "localhost"):
                 ask(broker, trusting(tmp_path, authority), host)
@@ -75,7 +75,7 @@ class TestServers:
             ((), (-10, 10), "certificate-host-mismatch"),
         ],
     )
-    def test_a_bad_certificate(
+    def test_bad_certificate(
         self, tmp_path: Path, authority: Authority, hosts: tuple[str, ...], days: tuple[int, int], error_id: str
     ) -> None:
         identity = authority.identity("n", hosts=hosts, days=days)
@@ -84,7 +84,7 @@ class TestServers:
             assert (error.id, error.exit_code) == (error_id, 4)
             assert broker.asked == []
 
-    def test_an_authority_that_is_not_trusted(self, tmp_path: Path, authority: Authority) -> None:
+    def test_authority_that_is_not_trusted(self, tmp_path: Path, authority: Authority) -> None:
         with FakeBroker(tls=server(tmp_path, authority.identity("n"))) as broker:
             assert refused(lambda: ask(broker, trusting(tmp_path, Authority("other")))).id == "certificate-not-trusted"
             assert refused(lambda: ask(broker, properties())).id == "certificate-not-trusted"
@@ -97,7 +97,7 @@ class TestServers:
             assert error.id == "certificate-not-trusted", "the certificate is checked all the same"
 
     @pytest.mark.slow
-    def test_a_port_without_tls(self, tmp_path: Path, authority: Authority) -> None:
+    def test_port_without_tls(self, tmp_path: Path, authority: Authority) -> None:
         with FakeBroker(greeting=Raw(b"HTTP/1.1 400 Bad\r\n\r\n")) as broker:
             assert refused(lambda: ask(broker, trusting(tmp_path, authority))).id == "tls-not-spoken"
         with FakeBroker() as broker:
@@ -146,7 +146,7 @@ class TestClientCertificates:
         with FakeBroker(tls=server(tmp_path, authority.identity("n"), clients_of=authority)) as broker:
             ask(broker, properties(**inline_trust, **given))
 
-    def test_a_java_key_store_is_refused_with_how_to_convert_it(self, tmp_path: Path) -> None:
+    def test_java_key_store_is_refused_with_how_to_convert_it(self, tmp_path: Path) -> None:
         file = tmp_path / "t.jks"
         file.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
         error = refused(properties(ssl_truststore_location=file, ssl_truststore_password="hunter2").access, InputError)

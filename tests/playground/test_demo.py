@@ -89,7 +89,7 @@ PROMISED = (
 
 
 @pytest.mark.slow
-def test_a_scene_without_a_cluster_starts_none_and_a_kept_folder_stays(listener, clusters, tmp_path, monkeypatch):
+def test_scene_without_a_cluster_starts_none_and_a_kept_folder_stays(listener, clusters, tmp_path, monkeypatch):
     (tmp_path / ".cache").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("TMPDIR", raising=False)
@@ -100,7 +100,7 @@ def test_a_scene_without_a_cluster_starts_none_and_a_kept_folder_stays(listener,
     assert Path(done.folder).stat().st_mode & 0o77 == 0
 
 
-def test_a_command_that_ends_otherwise_ends_the_demo(listener, monkeypatch):
+def test_command_that_ends_otherwise_ends_the_demo(listener, monkeypatch):
     def fail(stage: Stage) -> None:
         stage.run("explain", "no-such-id")
 
@@ -121,7 +121,7 @@ def test_commands_of_the_demo_know_nothing_of_the_callers_settings(listener, mon
 
 
 @pytest.mark.parametrize("level", [25, 30])
-def test_the_records_are_those_of_the_topics(level):
+def test_records_are_those_of_the_topics(level):
     records = [decode_record(data) for data in cluster_records(level, RANGES)]
     assert Counter(record.type for record in records) == {
         "RegisterBrokerRecord": 3, "TopicRecord": 3, "ConfigRecord": 2, "PartitionRecord": 11,
@@ -161,7 +161,7 @@ class TestReleasedKafka:
             find_kafka(folder)
         assert caught.value.id == "kafka-too-old"
 
-    def test_a_node_that_ends_is_reported_with_its_log_and_all_processes_end(self, folder, tmp_path, monkeypatch):
+    def test_node_that_ends_is_reported_with_its_log_and_all_processes_end(self, folder, tmp_path, monkeypatch):
         monkeypatch.setattr(released._Released, "format", lambda self: self._folder.mkdir())
         monkeypatch.setattr(released, "_POLL_S", 0.01)
         kafka = find_kafka(folder)

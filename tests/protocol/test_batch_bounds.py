@@ -23,7 +23,7 @@ GZIP = 1
         (16 * MIB + 1, "crc", "a batch of 16777217 bytes cannot be"),
     ],
 )
-def test_a_batch_beyond_the_limit_is_refused_by_its_length_alone(length: int, reason: str, words: str):
+def test_batch_beyond_the_limit_is_refused_by_its_length_alone(length: int, reason: str, words: str):
     # Only the header is there, of a file that says it is large enough.
     header = bytearray(encode_batch([(None, b"x")], base_offset=0, timestamp_ms=0)[:61])
     header[8:12] = length.to_bytes(4, "big")

@@ -33,25 +33,25 @@ def scanned(data: bytes, **named: object) -> list[object]:
 SIZE = len(log(1))
 
 
-def test_a_sound_file_has_no_damage():
+def test_sound_file_has_no_damage():
     assert scanned(log(4)) == [0, 1, 2, 3]
     assert scanned(b"") == []
 
 
-def test_a_flipped_byte_costs_one_batch():
+def test_flipped_byte_costs_one_batch():
     data = bytearray(log(4))
     data[SIZE + 65] ^= 1
     assert scanned(bytes(data)) == [0, (SIZE, 2 * SIZE, "crc-mismatch"), 2, 3]
     assert scanned(bytes(data), check_crc=False) == [0, 1, 2, 3]
 
 
-def test_an_unbelievable_length_does_not_hide_what_follows():
+def test_unbelievable_length_does_not_hide_what_follows():
     data = bytearray(log(4))
     data[SIZE + 8 : SIZE + 12] = (2**30).to_bytes(4, "big")
     assert scanned(bytes(data)) == [0, (SIZE, 2 * SIZE, "truncated-batch"), 2, 3]
 
 
-def test_a_cut_tail():
+def test_cut_tail():
     data = log(3)[:-5]
     assert scanned(data) == [0, 1, (2 * SIZE, len(data), "truncated-batch")]
 
@@ -71,7 +71,7 @@ def test_only_zeros_and_a_batch_that_is_not_whole_may_be_the_end_of_a_log(data: 
     assert damage.may_be_tail is harmless
 
 
-def test_a_tail_of_zeros():
+def test_tail_of_zeros():
     data = log(2) + bytes(100_000)
     assert scanned(data) == [0, 1, (2 * SIZE, len(data), "zero-tail")]
     data += log(1, first=2)
@@ -86,7 +86,7 @@ def test_garbage_in_the_middle_and_at_the_start():
     assert [piece.end - piece.position for piece in pieces if isinstance(piece, Damage)] == [777, 777]
 
 
-def test_an_old_batch_inside_damage_is_not_taken_for_a_new_one():
+def test_old_batch_inside_damage_is_not_taken_for_a_new_one():
     data = log(2, first=10) + b"?" * 5 + log(1, first=3) + log(1, first=12)
     assert [entry for entry in scanned(data) if isinstance(entry, int)] == [10, 11, 12]
 
@@ -112,7 +112,7 @@ def test_headers_and_damage_cover_the_file(count: int, rng: random.Random):
     assert position == len(data)
 
 
-def test_the_search_gives_up_on_a_file_made_to_cost_time(monkeypatch: pytest.MonkeyPatch):
+def test_search_gives_up_on_a_file_made_to_cost_time(monkeypatch: pytest.MonkeyPatch):
     # Plausible headers every few bytes, each claiming a batch to the end of the file.
     fake = bytearray(encode_batch([(None, b"")], base_offset=2**40, timestamp_ms=0)[:61])
     size, data, summed = 300_000, bytearray(), []

@@ -87,7 +87,7 @@ class TestLengths:
         assert refused(spec, 0, plain + "6162").id == "length-exceeds-data"
         assert refused(spec, 1, "feffffff07" + "6162").id in {"length-exceeds-data", "string-too-long"}
 
-    def test_a_text_of_32767_bytes_is_the_longest(self):
+    def test_text_of_32767_bytes_is_the_longest(self):
         longest = "x" * 32767
         assert decoded(self.TEXT, 1, encoded(self.TEXT, 1, {"A": longest})) == {"A": longest}
         assert unwritable(self.TEXT, 1, {"A": longest + "x"}).id == "string-too-long"
@@ -110,7 +110,7 @@ class TestNull:
         assert refused(self.SPEC, 0, "ffff").id == "null-not-allowed"
         assert unwritable(self.SPEC, 1, {"A": None}).id == "null-not-allowed"
 
-    def test_a_nullable_struct_is_led_by_a_byte(self):
+    def test_nullable_struct_is_led_by_a_byte(self):
         spec = spec_of(field("S", "Inner", nullableVersions="2+", fields=[field("N", "int8")]), flexible="1+")
         assert encoded(spec, 1, {"S": {"N": 5}}) == "050000"
         assert encoded(spec, 2, {"S": {"N": 5}}) == "01050000"
@@ -121,7 +121,7 @@ class TestNull:
 
     @pytest.mark.parametrize("version", [0, 1])
     @pytest.mark.parametrize("kind", ["string", "bytes"])
-    def test_an_array_that_may_be_null_has_no_null_in_it(self, version: int, kind: str):
+    def test_array_that_may_be_null_has_no_null_in_it(self, version: int, kind: str):
         spec = spec_of(field("A", f"[]{kind}", nullableVersions="0+"))
         assert unwritable(spec, version, {"A": [None]}).id == "null-not-allowed"
 
@@ -140,19 +140,19 @@ class TestVersions:
         field("Soft", "string", "2+", ignorable=True),
     )
 
-    def test_a_field_that_a_version_lacks_holds_its_default(self):
+    def test_field_that_a_version_lacks_holds_its_default(self):
         assert decoded(self.SPEC, 0, "05") == {"Old": 5, "New": -1, "Soft": ""}
         assert decoded(self.SPEC, 3, "0005026100") == {"Old": 7, "New": 5, "Soft": "a"}
 
-    def test_a_value_that_a_version_cannot_carry_is_refused(self):
+    def test_value_that_a_version_cannot_carry_is_refused(self):
         error = unwritable(self.SPEC, 0, {"New": 3})
         assert (error.id, error.path) == ("field-not-in-version", "Sample.New")
         assert unwritable(self.SPEC, 2, {"Old": 0}).id == "field-not-in-version"
 
-    def test_an_ignorable_value_is_dropped(self):
+    def test_ignorable_value_is_dropped(self):
         assert encoded(self.SPEC, 0, {"Old": 5, "Soft": "gone"}) == "05"
 
-    def test_a_struct_or_array_that_a_version_lacks_must_be_at_its_default(self):
+    def test_struct_or_array_that_a_version_lacks_must_be_at_its_default(self):
         spec = spec_of(
             field("S", "Inner", "2+", fields=[field("N", "int8", "2+", default="3"), field("L", "[]int8", "2+")]),
             field("A", "[]int8", "2+"),
@@ -162,7 +162,7 @@ class TestVersions:
         for other in ({"S": {"N": 4}}, {"S": {"L": [1]}}, {"A": [1]}, {"A": None}, {"S": None}, {"S": {"M": 1}}):
             assert unwritable(spec, 0, other).id == "field-not-in-version"
 
-    def test_an_id_that_a_version_lacks_must_be_zero(self):
+    def test_id_that_a_version_lacks_must_be_zero(self):
         spec = spec_of(field("A", "uuid", "2+"))
         assert encoded(spec, 0, {"A": ZERO_UUID}) == ""
         assert unwritable(spec, 0, {"A": Uuid(bytes(range(16)))}).id == "field-not-in-version"
@@ -207,11 +207,11 @@ class TestTaggedFields:
     def test_tags_must_ascend(self, tags: str):
         assert refused(self.SPEC, 1, "01" + tags).id == "tags-out-of-order"
 
-    def test_a_tagged_field_must_fill_its_size(self):
+    def test_tagged_field_must_fill_its_size(self):
         error = refused(self.SPEC, 1, "01" + "01" + "0105" + "0000000200")
         assert (error.id, error.offset, error.path) == ("tagged-field-size", 8, "Sample.T1")
 
-    def test_a_tagged_field_may_not_read_beyond_its_size(self):
+    def test_tagged_field_may_not_read_beyond_its_size(self):
         error = refused(self.SPEC, 1, "01" + "01" + "0103" + "00000002")
         assert (error.id, error.offset, error.path) == ("truncated-data", 4, "Sample.T1")
         error = refused(self.SPEC, 1, "01" + "01" + "0002" + "0461626300")
@@ -221,12 +221,12 @@ class TestTaggedFields:
         assert refused(self.SPEC, 1, "01" + "7f").id == "length-exceeds-data"
         assert refused(self.SPEC, 1, "01" + "01" + "0905ff").id == "length-exceeds-data"
 
-    def test_a_tag_of_32_bits_is_refused(self):
+    def test_tag_of_32_bits_is_refused(self):
         assert refused(self.SPEC, 1, "01" + "01" + "ffffffff0f" + "00").id == "invalid-tag"
         for tag in (-1, 2**31, "3", 1.0):
             assert unwritable(self.SPEC, 1, {"_tags": {tag: b""}}).id == "invalid-tag"
 
-    def test_a_version_that_is_not_flexible_has_none(self):
+    def test_version_that_is_not_flexible_has_none(self):
         assert unwritable(self.SPEC, 0, {"_tags": {9: b""}}).id == "tags-not-in-version"
         assert encoded(self.SPEC, 0, {"A": 1, "_tags": {}}) == "01"
 
@@ -250,12 +250,12 @@ class TestHostile:
         data = (rows.to_bytes(4, "big") + (rows * 4).to_bytes(4, "big") * rows).hex()
         assert refused(spec, 0, data).id == "length-exceeds-data"
 
-    def test_a_few_structs_without_content_are_read(self):
+    def test_few_structs_without_content_are_read(self):
         empty = field("E", "[]Empty", "0", fields=[field("N", "int8", "1+")])
         spec = spec_of(empty, field("Rest", "int32"), valid="0-1", flexible="none")
         assert decoded(spec, 0, "0000000300000009") == {"E": [{"N": 0}] * 3, "Rest": 9}
 
-    def test_a_count_of_structs_is_weighed_by_their_least_size(self):
+    def test_count_of_structs_is_weighed_by_their_least_size(self):
         row = [field("Id", "uuid"), field("Name", "string")]
         spec = spec_of(field("Rows", "[]Row", fields=row))
         error = refused(spec, 1, "06" + "00" * 80)
@@ -287,7 +287,7 @@ class TestHostile:
 
 
 class TestOddities:
-    def test_the_request_headers_client_id_stays_plain_in_flexible_versions(self):
+    def test_request_headers_client_id_stays_plain_in_flexible_versions(self):
         spec = spec_of(field("ClientId", "string", flexibleVersions="none"), field("B", "string"))
         assert encoded(spec, 1, {"ClientId": "ab", "B": "c"}) == "00026162" + "0263" + "00"
         assert decoded(spec, 1, "00026162" + "0263" + "00") == {"ClientId": "ab", "B": "c"}
@@ -317,7 +317,7 @@ class TestOddities:
         assert hash(value["TopicId"]) == hash(topic_id)
         assert str(value["TopicId"]) == str(topic_id)
 
-    def test_a_value_that_is_not_a_mapping(self):
+    def test_value_that_is_not_a_mapping(self):
         spec = spec_of(field("A", "int8"))
         for value in (None, [], "text", 5):
             assert unwritable(spec, 0, value).id == "value-of-wrong-type"

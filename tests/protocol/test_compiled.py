@@ -64,7 +64,7 @@ def test_every_version_of_every_message_at_its_defaults(name: str):
 
 
 @pytest.mark.parametrize("name", one_in(4, message_names()))
-def test_a_message_cut_at_any_byte_is_a_decode_error(name: str):
+def test_message_cut_at_any_byte_is_a_decode_error(name: str):
     spec = message(name)
     version = spec.valid_versions.highest
     data = encode_message(spec, version, random_message(random.Random(len(name)), spec, version))
@@ -191,7 +191,7 @@ def test_defaults_in_values_are_never_shared():
     assert decoder(spec, 0)(data)[0]["Directories"] == []
 
 
-def test_a_version_that_does_not_exist_fails_in_both_directions():
+def test_version_that_does_not_exist_fails_in_both_directions():
     spec = message("FeatureLevelRecord")
     with pytest.raises(DecodeError) as decoding:
         decoder(spec, 9)(b"")

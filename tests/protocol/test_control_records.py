@@ -48,24 +48,24 @@ def leader_change(version: int, **voter: Any) -> dict[str, Any]:
     return {"Version": version, "LeaderId": 1, "Voters": [{"VoterId": 1, **voter}], "GrantingVoters": []}
 
 
-def test_a_leader_change_of_version_1_carries_directory_ids():
+def test_leader_change_of_version_1_carries_directory_ids():
     key, value = encode_control_record(ControlType.LEADER_CHANGE, leader_change(1, VoterDirectoryId=DIRECTORY))
     assert decode_control_record(key, value).data["Voters"] == [{"VoterId": 1, "VoterDirectoryId": DIRECTORY}]
 
 
-def test_a_leader_change_that_says_1_in_the_form_of_0_is_read():
+def test_leader_change_that_says_1_in_the_form_of_0_is_read():
     key, value = encode_control_record(ControlType.LEADER_CHANGE, leader_change(0))
     found = decode_control_record(key, b"\0\x01" + value[2:])
     assert found.data["Version"] == 1
     assert [voter["VoterId"] for voter in found.data["Voters"]] == [1]
 
 
-def test_a_version_that_is_not_known_is_read_as_the_newest():
+def test_version_that_is_not_known_is_read_as_the_newest():
     key, value = encode_control_record(ControlType.KRAFT_VERSION, {"KRaftVersion": 1})
     assert decode_control_record(key, b"\0\x05" + value[2:]).data == {"Version": 5, "KRaftVersion": 1}
 
 
-def test_a_version_below_0_is_read_in_the_form_of_0():
+def test_version_below_0_is_read_in_the_form_of_0():
     key, value = encode_control_record(ControlType.LEADER_CHANGE, leader_change(0))
     found = decode_control_record(key, b"\xff\xff" + value[2:])
     assert (found.data["Version"], [voter["VoterId"] for voter in found.data["Voters"]]) == (-1, [1])
@@ -109,13 +109,13 @@ def test_invalid_control_record_is_refused_with_its_place(
     assert (caught.value.id, caught.value.offset, caught.value.file) == (error_id, offset, "f")
 
 
-def test_a_version_in_the_key_that_is_not_known_is_let_pass():
+def test_version_in_the_key_that_is_not_known_is_let_pass():
     _, value = encode_control_record(ControlType.SNAPSHOT_FOOTER, {})
     assert decode_control_record(b"\0\x09\0\x04", value).type is ControlType.SNAPSHOT_FOOTER
 
 
 @pytest.mark.parametrize("record_type", list(ControlType))
-def test_a_version_that_is_not_a_number_is_an_encode_error(record_type: ControlType):
+def test_version_that_is_not_a_number_is_an_encode_error(record_type: ControlType):
     with pytest.raises(EncodeError) as caught:
         encode_control_record(record_type, {"Version": "1"})
     assert caught.value.id == "value-out-of-range"

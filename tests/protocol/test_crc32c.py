@@ -27,11 +27,11 @@ def test_published_vectors(data: bytes, crc: int):
 
 
 @given(st.binary(max_size=300))
-def test_the_table_gives_the_same(data: bytes):
+def test_table_gives_the_same(data: bytes):
     assert crc32c_by_table(data) == crc32c(data)
 
 
-def test_the_slow_table_sums_only_the_first_kilobytes(monkeypatch: pytest.MonkeyPatch):
+def test_slow_table_sums_only_the_first_kilobytes(monkeypatch: pytest.MonkeyPatch):
     # A log of gigabytes would take hours.
     lengths: list[int] = []
     monkeypatch.setattr(module, "crc32c_by_table", lambda data: lengths.append(len(data)) or crc32c_by_table(data))

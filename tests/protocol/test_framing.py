@@ -36,12 +36,12 @@ CLUSTER = {"ClusterId": "abc", "ControllerId": 3, "Brokers": []}
 
 
 class TestSending:
-    def test_a_request_that_is_not_flexible(self) -> None:
+    def test_request_that_is_not_flexible(self) -> None:
         data = framing().send("ApiVersions", 0, {})
         # size 12, key 18, version 0, correlation id 0, client id of 2 bytes
         assert data.hex() == "0000000c" + "0012" + "0000" + "00000000" + "0002" + "6d65"
 
-    def test_a_flexible_request_has_a_plain_client_id_and_a_tag_section(self) -> None:
+    def test_flexible_request_has_a_plain_client_id_and_a_tag_section(self) -> None:
         data = framing(client_id=None).send("DescribeCluster", 1, {"EndpointType": 2})
         # key 60, version 1, correlation id 0, client id null, no tags | no operations, endpoint type 2, no tags
         assert data.hex() == "0000000e" + "003c" + "0001" + "00000000" + "ffff" + "00" + "00" + "02" + "00"
@@ -51,7 +51,7 @@ class TestSending:
         sent = [conversation.send("ApiVersions", 0, {}) for _ in range(3)]
         assert [struct.unpack(">i", data[8:12])[0] for data in sent] == [0, 1, 2]
 
-    def test_an_unknown_version_is_refused_and_costs_no_correlation_id(self) -> None:
+    def test_unknown_version_is_refused_and_costs_no_correlation_id(self) -> None:
         conversation = framing()
         with pytest.raises(EncodeError) as caught:
             conversation.send("DescribeCluster", 99, {})
@@ -128,7 +128,7 @@ class TestReceiving:
         with pytest.raises(DecodeError):
             conversation.send("DescribeCluster", 0, {})
 
-    def test_a_second_answer_to_one_request_is_refused(self) -> None:
+    def test_second_answer_to_one_request_is_refused(self) -> None:
         conversation = framing()
         conversation.send("DescribeCluster", 0, {})
         wire = answered("DescribeCluster", 0, CLUSTER)
@@ -137,7 +137,7 @@ class TestReceiving:
             conversation.receive(wire)
         assert caught.value.id == "unexpected-response"
 
-    def test_a_good_answer_is_not_lost_to_what_follows_it(self) -> None:
+    def test_good_answer_is_not_lost_to_what_follows_it(self) -> None:
         conversation = framing()
         conversation.send("DescribeCluster", 0, {})
         wire = answered("DescribeCluster", 0, CLUSTER)
@@ -147,7 +147,7 @@ class TestReceiving:
             conversation.receive(b"")
         assert caught.value.id == "unexpected-response"
 
-    def test_a_size_is_judged_before_the_rest_has_come(self) -> None:
+    def test_size_is_judged_before_the_rest_has_come(self) -> None:
         conversation = framing(max_response_bytes=100)
         conversation.send("DescribeCluster", 0, {})
         with pytest.raises(DecodeError) as caught:
@@ -171,12 +171,12 @@ class TestNegotiation:
         ("asked", "offered", "expected"),
         [(4, [(18, 0, 3)], 3), (4, [(18, 0, 2)], 2), (4, [], 0), (3, [(1, 0, 9)], 0)],
     )
-    def test_the_next_version_to_ask_in(self, asked: int, offered: list[tuple[int, int, int]], expected: int) -> None:
+    def test_next_version_to_ask_in(self, asked: int, offered: list[tuple[int, int, int]], expected: int) -> None:
         keys = [{"ApiKey": key, "MinVersion": low, "MaxVersion": high} for key, low, high in offered]
         assert next_version(asked, {"ErrorCode": 35, "ApiKeys": keys}, peer="n") == expected
 
     @pytest.mark.parametrize("offered", [(0, 4), (5, 9)])
-    def test_an_offer_that_leads_nowhere(self, offered: tuple[int, int]) -> None:
+    def test_offer_that_leads_nowhere(self, offered: tuple[int, int]) -> None:
         keys = [{"ApiKey": 18, "MinVersion": offered[0], "MaxVersion": offered[1]}]
         with pytest.raises(UnreachableError) as caught:
             next_version(4, {"ErrorCode": 35, "ApiKeys": keys}, peer="n")
@@ -202,7 +202,7 @@ class TestNegotiation:
     @pytest.mark.parametrize(
         ("keys", "error_id"), [([], "request-not-supported"), ([(60, 90, 99)], "no-common-version")]
     )
-    def test_a_request_that_cannot_be_asked(self, keys: list[tuple[int, int, int]], error_id: str) -> None:
+    def test_request_that_cannot_be_asked(self, keys: list[tuple[int, int, int]], error_id: str) -> None:
         ranges = [{"ApiKey": key, "MinVersion": low, "MaxVersion": high} for key, low, high in keys]
         node = node_versions(3, {"ApiKeys": ranges, "SupportedFeatures": [], "FinalizedFeatures": []}
                              | {"FinalizedFeaturesEpoch": -1, "ZkMigrationReady": False})  # fmt: skip

@@ -8,14 +8,14 @@ from bench import fuzz_decoders
 
 
 @pytest.mark.slow
-def test_a_few_thousand_inputs_give_values_or_declared_errors():
+def test_few_thousand_inputs_give_values_or_declared_errors():
     campaign = fuzz_decoders.run(6000, seed=20)
     assert sum(tally.inputs for tally in campaign.tallies.values()) == 6000
     assert all(tally.values and tally.inputs for tally in campaign.tallies.values())
     assert sum(len(tally.errors) for tally in campaign.tallies.values()) > 40
 
 
-def test_an_undeclared_error_is_reported_with_its_input(monkeypatch: pytest.MonkeyPatch):
+def test_undeclared_error_is_reported_with_its_input(monkeypatch: pytest.MonkeyPatch):
     def broken(_: object, data: bytes) -> object:
         raise ValueError(data)
 
@@ -33,6 +33,6 @@ def test_memory_out_of_proportion_is_reported(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.campaign
-def test_a_million_inputs_give_values_or_declared_errors():
+def test_million_inputs_give_values_or_declared_errors():
     campaign = fuzz_decoders.run(fuzz_decoders.INPUTS, seed=1)
     fuzz_decoders.write(fuzz_decoders.PROOF, fuzz_decoders.report(campaign))

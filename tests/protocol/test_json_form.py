@@ -49,7 +49,7 @@ def test_every_version_of_every_message_is_json():
         json.dumps(to_json(spec, version, random_message(random.Random(7), spec, version)), allow_nan=False)
 
 
-def test_a_value_of_a_message_gets_the_names_of_json_at_every_depth():
+def test_value_of_a_message_gets_the_names_of_json_at_every_depth():
     value = {"TopicName": "Orders", "IsrNodes": (1, 2), "Parts": [{"LeaderEpoch": None}, "Text"]}
     assert json_named(value) == {"topicName": "Orders", "isrNodes": [1, 2], "parts": [{"leaderEpoch": None}, "Text"]}
     assert json_named("Orders") == "Orders"

@@ -73,7 +73,7 @@ def test_time_grows_with_the_text(name: str):
 
 
 @pytest.mark.slow
-def test_a_journal_is_read_in_time_that_grows_with_its_lines():
+def test_journal_is_read_in_time_that_grows_with_its_lines():
     text, lines = JournalText(entries=()), []
     header = {"version": 1, "subject": "s", "cluster_id": "c"}
     for number in range(LINES):

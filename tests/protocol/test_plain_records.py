@@ -63,7 +63,7 @@ def test_more_records_than_there_are():
             plain_spans(data, HEADER_BYTES, len(data), count)
 
 
-def test_a_length_of_two_bytes_is_not_taken_for_one_of_one():
+def test_length_of_two_bytes_is_not_taken_for_one_of_one():
     # 0x80 0x00 is a zero with a byte too many, and the bytes behind it are laid out like a record of 64 bytes.
     looks_plain = bytes((128, 0, 0, 0, 1, 116)) + bytes(58) + b"\0"
     with pytest.raises(IrregularError):

@@ -79,21 +79,21 @@ def test_varlongs_round_trip_in_at_most_ten_bytes(value: int):
     assert zigzag_decoded(zigzag_encoded(value)) == value
 
 
-def test_a_varint_longer_than_it_needs_to_be_is_read():
+def test_varint_longer_than_it_needs_to_be_is_read():
     assert Reader(bytes.fromhex("8180808000")).unsigned_varint() == 1
 
 
-def test_a_varint_of_six_bytes_is_refused_at_its_first():
+def test_varint_of_six_bytes_is_refused_at_its_first():
     error = refused(bytes.fromhex("808080808000"), "unsigned_varint")
     assert (error.id, error.offset) == ("varint-too-long", 500)
 
 
-def test_a_varint_of_33_bits_is_refused():
+def test_varint_of_33_bits_is_refused():
     assert refused(bytes.fromhex("ffffffff1f"), "unsigned_varint").id == "varint-overflow"
     assert refused(bytes.fromhex("ffffffffffffffffff03"), "varlong").id == "varint-overflow"
 
 
-def test_a_varint_cut_in_the_middle_names_the_missing_byte():
+def test_varint_cut_in_the_middle_names_the_missing_byte():
     error = refused(b"\x80\x80", "unsigned_varint")
     assert (error.id, error.offset) == ("truncated-data", 502)
 
@@ -107,17 +107,17 @@ def test_any_byte_but_zero_is_true():
     assert [Reader(bytes([byte])).boolean() for byte in (0, 1, 2, 255)] == [False, True, True, True]
 
 
-def test_a_text_that_is_not_utf8_is_refused_at_the_bad_byte():
+def test_text_that_is_not_utf8_is_refused_at_the_bad_byte():
     error = refused(b"ab\xffcd", "text", 5)
     assert (error.id, error.offset) == ("invalid-utf8", 502)
 
 
-def test_a_text_above_kafkas_limit_is_refused():
+def test_text_above_kafkas_limit_is_refused():
     assert Reader(b"x" * 32767).text(32767) == "x" * 32767
     assert refused(b"x" * 32768, "text", 32768).id == "string-too-long"
 
 
-def test_a_length_is_compared_with_what_is_left_before_anything_is_taken():
+def test_length_is_compared_with_what_is_left_before_anything_is_taken():
     assert refused(b"abc", "sized", 2**31 - 1).id == "length-exceeds-data"
     assert refused(b"abc", "check_count", 4, 1).id == "length-exceeds-data"
     assert refused(b"abcdefgh", "check_count", 3, 4).id == "length-exceeds-data"
@@ -151,7 +151,7 @@ def test_numbers_that_do_not_fit_are_refused(method: str, arguments: Any):
     assert caught.value.id == "value-out-of-range"
 
 
-def test_the_reader_stays_within_its_part_of_the_data():
+def test_reader_stays_within_its_part_of_the_data():
     reader = Reader(b"0123456789", position=2, end=5)
     assert reader.raw(3) == b"234"
     with pytest.raises(DecodeError):

@@ -45,17 +45,17 @@ class TestWriting:
         )
         assert data[61:].hex() == "10" + "00" + "00" + "00" + "01" + "04" + "6162" + "00"
 
-    def test_a_control_batch_has_its_bit(self):
+    def test_control_batch_has_its_bit(self):
         data = encode_batch([(b"k", b"v")], base_offset=0, timestamp_ms=0, is_control=True)
         assert data[21:23].hex() == "0020"
         assert decode_header(data, 0).is_control
 
-    def test_a_batch_without_records_is_refused(self):
+    def test_batch_without_records_is_refused(self):
         with pytest.raises(EncodeError) as caught:
             encode_batch([], base_offset=0, timestamp_ms=0)
         assert caught.value.id == "empty-batch"
 
-    def test_an_offset_that_does_not_fit_is_refused(self):
+    def test_offset_that_does_not_fit_is_refused(self):
         with pytest.raises(EncodeError) as caught:
             encode_batch([(None, b"")], base_offset=2**63, timestamp_ms=0)
         assert caught.value.id == "value-out-of-range"
@@ -109,7 +109,7 @@ class TestReading:
         assert [found.header.base_offset for found in decode_batches(data)] == [0, 1, 2, 3, 4]
         assert list(decode_batches(b"")) == []
 
-    def test_an_empty_batch_as_compaction_leaves_it(self):
+    def test_empty_batch_as_compaction_leaves_it(self):
         assert only(batch(b"", count=0, last_delta=4)) == ()
 
 
@@ -137,24 +137,24 @@ class TestCompression:
         assert {entry.position for entry in zipped} == {0}
 
     @pytest.mark.parametrize("codec", ["bare snappy", "xerial snappy", "lz4", "zstd"])
-    def test_the_codecs_of_pyarrow(self, codec: str):
+    def test_codecs_of_pyarrow(self, codec: str):
         body, bits = squeezed(codec, self.BODY)
         plain = only(batch(self.BODY, count=2))
         assert [found[:6] for found in only(batch(body, count=2, attributes=bits))] == [found[:6] for found in plain]
 
     @pytest.mark.parametrize("codec", ["bare snappy", "xerial snappy", "lz4", "zstd"])
     @pytest.mark.parametrize("change", [lambda z: z[:-4], lambda z: b"none" + z, lambda z: z + b"x", lambda z: b""])
-    def test_a_broken_stream_of_pyarrow(self, codec: str, change: object):
+    def test_broken_stream_of_pyarrow(self, codec: str, change: object):
         body, bits = squeezed(codec, self.BODY)
         error = refused(batch(change(body), count=2, attributes=bits))  # type: ignore[operator]
         assert (error.id, error.offset) == ("corrupt-compression", 61)
 
-    def test_a_broken_stream_of_snappy_says_what_is_wrong_with_it(self):
+    def test_broken_stream_of_snappy_says_what_is_wrong_with_it(self):
         body, bits = squeezed("bare snappy", self.BODY)
         assert "Corrupt" in refused(batch(body[:-4], count=2, attributes=bits)).reason
 
     @pytest.mark.parametrize("codec", ["bare snappy", "xerial snappy", "lz4", "zstd"])
-    def test_a_bomb_of_pyarrow(self, codec: str):
+    def test_bomb_of_pyarrow(self, codec: str):
         body, bits = squeezed(codec, record(None, bytes(1_200_000)))
         error = refused(batch(body, attributes=bits))
         assert error.id == "decompressed-too-large"
@@ -171,16 +171,16 @@ class TestCompression:
         assert refused(batch(self.BODY, count=2, attributes=7)).id == "unknown-compression"
 
     @pytest.mark.parametrize("change", [lambda z: z[:-4], lambda z: b"no gzip", lambda z: z + b"x", lambda z: b""])
-    def test_a_broken_stream(self, change: object):
+    def test_broken_stream(self, change: object):
         body = change(gzipped(self.BODY))  # type: ignore[operator]
         error = refused(batch(body, count=2, attributes=1))
         assert (error.id, error.offset) == ("corrupt-compression", 61)
 
-    def test_a_bomb_is_stopped_by_its_size(self, monkeypatch: pytest.MonkeyPatch):
+    def test_bomb_is_stopped_by_its_size(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("kafkactl.protocol.compression.MOST_DECOMPRESSED_BYTES", 100)
         assert refused(batch(gzipped(self.BODY), count=2, attributes=1)).id == "decompressed-too-large"
 
-    def test_a_bomb_is_stopped_by_its_ratio(self):
+    def test_bomb_is_stopped_by_its_ratio(self):
         small, large = (record(None, bytes(size)) for size in (60_000, 70_000))
         assert len(only(batch(gzipped(small), attributes=1))) == 1
         error = refused(batch(gzipped(large), attributes=1))
@@ -201,7 +201,7 @@ class TestCounts:
         assert "4 records; at most 3" in error.reason
         assert error.reason.endswith(" is compressed") is bool(attributes)
 
-    def test_the_bound_is_above_what_kafka_can_write(self):
+    def test_bound_is_above_what_kafka_can_write(self):
         no_op = encode_record(message("NoOpRecord"), 0, {})
         smallest = record_size(0, None, no_op)
         assert smallest == 11
@@ -212,15 +212,15 @@ class TestDamage:
     GOOD = batch(record(b"key", b"value"))
 
     @pytest.mark.parametrize("size", [1, 16, 60, 61, 70])
-    def test_a_cut_batch(self, size: int):
+    def test_cut_batch(self, size: int):
         assert refused(self.GOOD[:size]).id == "truncated-batch"
 
-    def test_a_cut_second_batch_is_reported_by_its_place_in_the_file(self):
+    def test_cut_second_batch_is_reported_by_its_place_in_the_file(self):
         error = refused(self.GOOD + self.GOOD[:10], base=1000)
         assert (error.id, error.offset) == ("truncated-batch", 1000 + len(self.GOOD))
 
     @pytest.mark.parametrize("length", [0, 48, -1, -(2**31)])
-    def test_an_impossible_length(self, length: int):
+    def test_impossible_length(self, length: int):
         data = self.GOOD[:8] + length.to_bytes(4, "big", signed=True) + self.GOOD[12:]
         error = refused(data)
         assert (error.id, error.offset) == ("invalid-batch-length", 8)
@@ -229,20 +229,20 @@ class TestDamage:
         error = refused(self.GOOD[:16] + b"\x01" + self.GOOD[17:])
         assert (error.id, error.offset) == ("unsupported-magic", 16)
 
-    def test_a_flipped_bit_anywhere_behind_the_crc_is_seen(self):
+    def test_flipped_bit_anywhere_behind_the_crc_is_seen(self):
         for at in range(21, len(self.GOOD)):
             data = bytearray(self.GOOD)
             data[at] ^= 1
             error = refused(bytes(data))
             assert error.id in {"crc-mismatch", "invalid-record-count"}
 
-    def test_the_crc_can_be_left_unchecked(self):
+    def test_crc_can_be_left_unchecked(self):
         data = self.GOOD[:17] + b"\0\0\0\0" + self.GOOD[21:]
         assert "0x00000000" in refused(data).reason
         (found,) = decode_batches(data, check_crc=False)
         assert found.records[0].value == b"value"
 
-    def test_the_leader_epoch_lies_outside_the_crc(self):
+    def test_leader_epoch_lies_outside_the_crc(self):
         (found,) = decode_batches(self.GOOD[:12] + b"\0\0\0\x09" + self.GOOD[16:])
         assert found.header.partition_leader_epoch == 9
 
@@ -267,7 +267,7 @@ class TestDamage:
         assert error.id == error_id
         assert error.path.startswith("RecordBatch")
 
-    def test_a_negative_record_count(self):
+    def test_negative_record_count(self):
         data = with_crc(self.GOOD[:57] + b"\xff\xff\xff\xff" + self.GOOD[61:])
         error = refused(data)
         assert (error.id, error.offset) == ("invalid-record-count", 57)
@@ -289,7 +289,7 @@ class TestFastPath:
         for data in (good, changed, changed + good):
             assert outcome(record_batch.decode_records, data, decode_header(data, 0)) == outcome(careful, data)
 
-    def test_the_usual_is_read_fast(self, monkeypatch: pytest.MonkeyPatch):
+    def test_usual_is_read_fast(self, monkeypatch: pytest.MonkeyPatch):
         data = encode_batch([(None, b"v" * size) for size in (0, 1, 63, 64, 9000)], base_offset=0, timestamp_ms=1)
         monkeypatch.setattr(record_batch, "_read_records", None)
         assert [len(entry.value or b"") for entry in only(data)] == [0, 1, 63, 64, 9000]

@@ -69,7 +69,7 @@ def test_lost_majority_names_the_voters_to_restart():
     assert (wedge.evidence["voters_after"], wedge.evidence["alive"], wedge.evidence["majority"]) == ([2, 3], [2], 2)
 
 
-def test_a_replaced_disk_is_shown_with_the_one_that_votes():
+def test_replaced_disk_is_shown_with_the_one_that_votes():
     state = world("1 2 3", dead="3", observers="3b").observe()
     finding = finding_of(check_health(state), "voter-runs-on-another-disk")
     assert finding.evidence == {"voter": str(directory("a")), "observer": str(directory("b"))}
@@ -119,7 +119,7 @@ def test_journal_has_the_target_voters():
     assert (goal.is_journey, goal.replan) == (True, False)
 
 
-def test_a_result_names_the_cluster_that_was_seen_first():
+def test_result_names_the_cluster_that_was_seen_first():
     result = ChangeResult(outcome=Outcome.DONE, steps=(), findings=(), before=HEALTHY, after=None)
     assert result.to_dict()["cluster_id"] == CLUSTER_ID
     assert replace(result, before=None).to_dict()["cluster_id"] is None
@@ -153,7 +153,7 @@ def conversion() -> Step:
 @pytest.mark.parametrize(
     ("step", "what"), [(removal("1 2"), "remove 3"), (conversion(), "the conversion")], ids=["removal", "conversion"]
 )
-def test_a_request_whose_outcome_is_unknown_is_named(tmp_path, step, what):
+def test_request_whose_outcome_is_unknown_is_named(tmp_path, step, what):
     path = tmp_path / "journal"
     assert open_request(None, str(path), CLUSTER_ID) is None
     with open_journal(str(path), subject=SUBJECT, cluster_id=CLUSTER_ID) as journal:

@@ -42,7 +42,7 @@ def test_forecast_without_a_majority_names_the_requests_that_wait():
     assert "produce and fetch continue" in _words(forecasted)
 
 
-def test_the_removal_of_the_leader_brings_an_election():
+def test_removal_of_the_leader_brings_an_election():
     state = world("1 2 3", observers="4", leader=2).observe()
     forecasted = forecast(plan_reassignment(state, parse_target("1,3,4")).steps)
     assert [prediction.election for prediction in forecasted] == [False, True]
@@ -50,7 +50,7 @@ def test_the_removal_of_the_leader_brings_an_election():
     assert [prediction.number for prediction in forecasted] == [2, 3]
 
 
-def test_the_zone_that_matters_is_named():
+def test_zone_that_matters_is_named():
     forecasted = forecast_now(world("1 2 3").observe(), ZONES)
     assert (forecasted.worst_zone, forecasted.survives_worst_zone) == ("a", False)
     assert "the loss of zone a stops" in _words(forecasted)

@@ -96,7 +96,7 @@ def test_every_situation_that_forbids_a_change(id):
     [(1, 1, [1]), (9_999, 1, [1]), (10_000, 1, [1]), (10_001, 1, []), (5, 4, [])],
     ids=["just now", "long ago", "at the limit", "too long ago", "no voter any more"],
 )
-def test_a_leader_of_before_that_still_runs_is_named(since, ended, ids):
+def test_leader_of_before_that_still_runs_is_named(since, ended, ids):
     registrations = _log(led_until={ended: HEALTHY.high_watermark - since})
     plan = plan_reassignment(replace(HEALTHY, registrations=registrations), parse_target("1,2,4"))
     found = [finding for finding in plan.findings if finding.id == "former-leader-not-restarted"]
@@ -115,7 +115,7 @@ def test_a_leader_of_before_that_still_runs_is_named(since, ended, ids):
     ],
     ids=["removed by that change", "still a voter", "led after that change", "led after it, no voter", "long ago"],
 )
-def test_a_leader_of_before_may_not_know_the_last_change(node, ended, changed, words):
+def test_leader_of_before_may_not_know_the_last_change(node, ended, changed, words):
     registrations = _log(led_until={node: ended}, voters_at=changed)
     plan = plan_reassignment(replace(HEALTHY, registrations=registrations), parse_target("1,2,4"))
     found = [finding.message for finding in plan.findings if finding.id == "former-leader-not-restarted"]
@@ -157,7 +157,7 @@ def test_failure_to_spare_that_a_change_gains_and_gives_up_again_is_reported():
     assert not list(check_steps(two, steps[:-1]))
 
 
-def test_a_single_step_is_the_operators_choice_but_for_the_wedge():
+def test_single_step_is_the_operators_choice_but_for_the_wedge():
     # The commands of kafka-metadata-quorum: three voters to two is a warning, not a refusal.
     plan = plan_removal(HEALTHY, key(3))
     assert plan.outcome is Outcome.PLANNED
@@ -180,7 +180,7 @@ def test_unfit_candidate_is_refused(id):
     assert _blockers(plan_reassignment(state, parse_target("1,2,4"), flags)) == [id]
 
 
-def test_a_feature_that_an_old_question_hides_is_not_missing():
+def test_feature_that_an_old_question_hides_is_not_missing():
     hidden = versions(version=3, supported={"metadata.version": Versions(7, 30)})
     state = replace(HEALTHY, nodes=_node(HEALTHY, 4, versions=hidden))
     assert plan_addition(state, key(4), [endpoint(4)]).outcome is Outcome.PLANNED
@@ -192,7 +192,7 @@ def test_candidate_that_does_not_fetch_or_whose_id_votes_is_refused():
     assert "id-votes-with-another-directory" in _blockers(plan_addition(state, key(3, "b"), [endpoint(3)]))
 
 
-def test_the_endpoint_that_would_be_written_is_the_registered_one_and_answers_as_that_node():
+def test_endpoint_that_would_be_written_is_the_registered_one_and_answers_as_that_node():
     state = replace(HEALTHY, registrations=_log())
     wrong = replace(endpoint(4), port=1)
     assert "candidate-endpoint-differs" in _blockers(plan_addition(state, key(4), [wrong]))
@@ -242,7 +242,7 @@ def _at(host, node_id):
     return replace(endpoint(node_id), host=host)
 
 
-def test_a_removed_controller_that_joins_automatically():
+def test_removed_controller_that_joins_automatically():
     known = Circumstances(auto_join=frozenset({3}))
     assert _blockers(plan_removal(HEALTHY, key(3), known)) == ["removed-node-still-runs"]
     stopped = replace(known, overrides=frozenset({"--node-will-be-stopped"}))
@@ -253,13 +253,13 @@ def test_a_removed_controller_that_joins_automatically():
 
 
 @pytest.mark.parametrize(("level", "stays"), [(30, True), (33, False)])
-def test_a_registration_that_cannot_be_undone(level, stays):
+def test_registration_that_cannot_be_undone(level, stays):
     plan = plan_removal(replace(HEALTHY, registrations=_log(level=level)), key(3))
     assert ("registration-stays" in {finding.id for finding in plan.findings}) is stays
 
 
 @pytest.mark.parametrize(("supported", "raises"), [(30, False), (33, True)])
-def test_the_level_is_raised_first_only_if_there_is_a_higher_one(supported, raises):
+def test_level_is_raised_first_only_if_there_is_a_higher_one(supported, raises):
     versions_ = versions(supported=V40 | {"metadata.version": Versions(7, supported)})
     state = replace(HEALTHY, registrations=_log(level=30), nodes=_node(HEALTHY, HEALTHY.leader_id, versions=versions_))
     (stays,) = [each for each in plan_removal(state, key(3)).findings if each.id == "registration-stays"]
@@ -279,7 +279,7 @@ LOST = replace(
 )
 
 
-def test_a_single_request_may_rescue_and_promises_nothing():
+def test_single_request_may_rescue_and_promises_nothing():
     for plan in (plan_removal(LOST, key(2)), plan_addition(LOST, key(3), [endpoint(3)])):
         assert plan.outcome is Outcome.PLANNED
         reported = next(finding for finding in plan.findings if finding.id == "leader-without-majority")
@@ -315,7 +315,7 @@ def test_conversion_needs_every_node_on_level_1_and_reports_which_were_silent():
     assert "node-did-not-answer" in reported and "epoch-is-young" not in reported
 
 
-def test_a_registration_of_a_dead_node_counts_in_a_conversion():
+def test_registration_of_a_dead_node_counts_in_a_conversion():
     dead = ControllerRegistration(
         id=9, incarnation_id=Uuid(bytes(16)), features={"metadata.version": Versions(1, 20)}, endpoints=()
     )
@@ -323,7 +323,7 @@ def test_a_registration_of_a_dead_node_counts_in_a_conversion():
     assert _blockers(plan_conversion(state, Circumstances(epoch_age_ms=60_000))) == ["node-without-kraft-version-1"]
 
 
-def test_a_node_that_is_registered_as_a_broker_only_is_one_even_if_it_could_not_be_asked():
+def test_node_that_is_registered_as_a_broker_only_is_one_even_if_it_could_not_be_asked():
     broker = BrokerRegistration(
         id=4, epoch=1, incarnation_id=Uuid(bytes(16)), fenced=False, in_controlled_shutdown=False, features={},
         endpoints=(), directory_ids=(),
@@ -346,7 +346,7 @@ def test_auto_join_setting_of_the_node_replaces_the_assumption():
         assert ("auto-join-possible" in found) is (auto_join is None)
 
 
-def test_a_set_outside_the_plan_is_a_concurrent_change():
+def test_set_outside_the_plan_is_a_concurrent_change():
     passed = [frozenset(map(key, ids)) for ids in ((1, 2, 3), (1, 2, 3, 4))]
     assert concurrent_change(HEALTHY, passed) is None
     assert concurrent_change(HEALTHY, []) is None
@@ -364,7 +364,7 @@ def test_a_set_outside_the_plan_is_a_concurrent_change():
     assert finding is not None and finding.id == "concurrent-voter-change"
 
 
-def test_a_set_that_is_as_wanted_but_does_not_commit_is_not_done():
+def test_set_that_is_as_wanted_but_does_not_commit_is_not_done():
     stuck = replace(HEALTHY, voters=tuple(replace(voter, log_end_offset=1_009) for voter in HEALTHY.voters))
     plan = plan_reassignment(stuck, parse_target("1,2,3"), Circumstances(earlier=HEALTHY))
     assert plan.steps == () and _blockers(plan) == ["change-not-committed"]

@@ -32,7 +32,7 @@ def test_healthy_quorum_has_no_findings():
     assert found(world(1, 2, 3, static=True).observe()) == (set(), False)
 
 
-def test_a_dead_voter_is_a_warning():
+def test_dead_voter_is_a_warning():
     assert found(world(1, 2).observe()) == ({("voter-is-dead", "controller 3")}, False)
 
 
@@ -47,17 +47,17 @@ def test_without_voters_no_sum_is_shown():
 
 
 @pytest.mark.parametrize(("alive", "may_elect"), [((1,), False), ((1, 2), True), ((), False)])
-def test_an_election_is_named_unless_too_few_voters_are_alive(alive: tuple[int, ...], may_elect: bool):
+def test_election_is_named_unless_too_few_voters_are_alive(alive: tuple[int, ...], may_elect: bool):
     (finding,) = check_health(world(*alive).observe(leader_id=-1))
     assert (finding.id, finding.advice.startswith("An election may be under way")) == ("no-quorum-leader", may_elect)
 
 
-def test_an_election_is_named_where_the_voters_are_not_known():
+def test_election_is_named_where_the_voters_are_not_known():
     (finding,) = check_health(world().observe(leader_id=-1, voters=(), observers=()))
     assert finding.advice.startswith("An election may be under way")
 
 
-def test_a_leader_without_a_majority_is_broken_already():
+def test_leader_without_a_majority_is_broken_already():
     state = world(1, 2, 3).observe(voters=world(1).observe().voters)
     assert found(state) == (
         {("majority-lost", "quorum"), ("voter-is-dead", "controller 2"), ("voter-is-dead", "controller 3")}, True,
@@ -69,7 +69,7 @@ def test_unknown_liveness_is_not_a_lost_majority():
     assert found(world(1, 2, 3).observe(voters=voters)) == (set(), False)
 
 
-def test_a_leader_that_has_committed_nothing_is_broken():
+def test_leader_that_has_committed_nothing_is_broken():
     assert found(world(1, 2, 3).observe(high_watermark=None)) == ({("high-watermark-unknown", "controller 1")}, True)
 
 
@@ -92,12 +92,12 @@ def test_two_looks_show_that_nothing_is_committed():
         ({"cluster_id": "AAAAAAAAAAAAAAAAAAAAEQ"}, "voter-endpoint-of-another"),
     ],
 )
-def test_an_endpoint_that_is_not_the_voters(probe, id):
+def test_endpoint_that_is_not_the_voters(probe, id):
     state = world(1, 2, 3).observe(probes=probes(1, 2) + probes(3, **probe))
     assert found(state) == ({(id, "controller 3")}, False)
 
 
-def test_a_disk_that_was_replaced():
+def test_disk_that_was_replaced():
     alive = frozenset({key(1), key(2), key(3, "b")})
     state = World(voters=world().voters, alive=alive).observe()
     reported, broken = found(state)
@@ -105,13 +105,13 @@ def test_a_disk_that_was_replaced():
     assert not broken
 
 
-def test_a_finding_is_reported_once_and_those_of_the_observation_too():
+def test_finding_is_reported_once_and_those_of_the_observation_too():
     finding = Finding(id="superseded-leader", severity=Severity.WARNING, subject="controller 9", message="old")
     state = world(1, 2, 3).observe(findings=(finding, finding), mode=Mode.DYNAMIC)
     assert check_health(state) == (finding,)
 
 
-def test_a_majority_that_was_not_seen_is_named_next_to_a_silent_voter():
+def test_majority_that_was_not_seen_is_named_next_to_a_silent_voter():
     # Voter 3 is dead, and of voter 2 nothing is known: whether a change commits is open, and no fault is claimed.
     state = world(1, 2).observe()
     unknown = tuple(replace(voter, alive=None, evidence=None) if voter.id == 2 else voter for voter in state.voters)

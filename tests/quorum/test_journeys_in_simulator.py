@@ -35,7 +35,7 @@ def places_of(case: Case, release: str, seed: int) -> tuple[bytes, list[Fault], 
 
 
 @pytest.mark.parametrize(("case", "release"), one_in(3, EVERY), ids=_name)
-def test_a_journey_arrives(case, release):
+def test_journey_arrives(case, release):
     result, asked, _ = undisturbed(case, begun(case, release, 1))
     assert result.outcome is Outcome.DONE
     assert asked, "requests were sent"
@@ -52,7 +52,7 @@ def test_no_fault_costs_a_majority_that_was_not_announced(case, release):
         assert judged(case, fault, run_case(case, world, fault)) == "", fault
 
 
-def test_a_loss_that_no_plan_announced_is_seen():
+def test_loss_that_no_plan_announced_is_seen():
     # While a disk is replaced, two of three voters are left: the plan says so, and a loss it did not tell is wrong.
     case = next(case for case in CASES if case.name == "replace a disk")
     world = begun(case, "3.9", 1)

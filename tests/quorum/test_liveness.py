@@ -40,7 +40,7 @@ def _alive(observation):
 
 @pytest.mark.parametrize("ago_ms", [*AGO, 40.0, 170.0, 333.0])
 @pytest.mark.parametrize("no_ops", [True, False])
-def test_a_healthy_quorum_is_alive_within_an_interval_of_its_no_ops(ago_ms, no_ops):
+def test_healthy_quorum_is_alive_within_an_interval_of_its_no_ops(ago_ms, no_ops):
     quorum = LivingQuorum(observers=(4,), no_ops=no_ops)
     found = _watched(quorum, ago_ms, needed=[key(4)])
     assert _alive(found) == {1: True, 2: True, 3: True, 4: True}
@@ -59,7 +59,7 @@ def test_voter_that_stopped_fetching_is_not_alive(what, ago_ms, no_ops, out_of_r
     assert found == {1: True, 2: True}
 
 
-def test_a_parked_fetch_that_is_completed_is_not_a_sign_of_life():
+def test_parked_fetch_that_is_completed_is_not_a_sign_of_life():
     # The leader sets the time of the last fetch when an append completes it, though the follower is gone.
     quorum = LivingQuorum(events=[Event(0, "kill", 3)])
     found = _watched(quorum)
@@ -98,7 +98,7 @@ def test_after_an_election_only_what_the_new_leader_saw_counts(ago_ms):
     assert _alive(found) == {1: True, 2: True, 3: False}
 
 
-def test_an_election_during_the_observation_begins_it_again():
+def test_election_during_the_observation_begins_it_again():
     before, other = LivingQuorum(), LivingQuorum(events=[Event(0, "elect", 2)])
     other.sleep_ms(310)
     samples = (Sample(at_ms=0.0, state=before.observe()), Sample(at_ms=310.0, state=other.observe()))
@@ -106,7 +106,7 @@ def test_an_election_during_the_observation_begins_it_again():
     assert {contents.node_id: life.alive for contents, life in found.items()} == {1: None, 2: None, 3: None}
 
 
-def test_the_parts_of_a_sight_go_into_the_whole_state():
+def test_parts_of_a_sight_go_into_the_whole_state():
     quorum = LivingQuorum(events=[Event(0, "kill", 3)])
     state = quorum.observe()
     assert state.voter(3).alive is not True, "a single look proves nothing of a node that does not answer"
@@ -117,7 +117,7 @@ def test_the_parts_of_a_sight_go_into_the_whole_state():
     assert judged.tolerates == 0
 
 
-def test_the_watch_ends_when_time_is_over():
+def test_watch_ends_when_time_is_over():
     quorum = LivingQuorum(events=[Event(0, "kill", 3)])
     began = quorum.now_ms()
     assert watch(quorum, {}) is not None

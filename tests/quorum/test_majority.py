@@ -43,7 +43,7 @@ def _survives(voters, alive):
 
 
 @pytest.mark.parametrize("size", range(10))
-def test_a_majority_is_the_fewest_that_outnumber_the_rest(size):
+def test_majority_is_the_fewest_that_outnumber_the_rest(size):
     assert majority(size) == next(count for count in range(size + 2) if count > size - count)
 
 
@@ -75,6 +75,6 @@ def test_replacing_one_of_three_at_once_is_unsafe_although_kafka_accepts_it():
     assert majorities_always_meet({1, 2, 3}, {1, 2, 4}) is False
 
 
-def test_the_arithmetic_can_be_checked_by_eye():
+def test_arithmetic_can_be_checked_by_eye():
     assert arithmetic([1, 2], {1}) == "voters {1,2}, majority 2, alive {1}"
     assert arithmetic([], set()) == "voters {}, majority 1, alive {}"

@@ -81,7 +81,7 @@ def _asked(node_id, *, answers=True, level=1):
 HEALTHY = [_replica(1, age_ms=0), _replica(2, end=995, age_ms=300), _replica(3, age_ms=60_000, end=700)]
 
 
-def test_the_leaders_answer_becomes_the_state():
+def test_leaders_answer_becomes_the_state():
     state = _state(_answer(HEALTHY, [_replica(4, age_ms=50)]), nodes=[_asked(1), _asked(2), _asked(4)])
     assert (state.leader_id, state.leader_epoch, state.high_watermark) == (1, 5, 990)
     assert (state.mode, state.kraft_version) == (Mode.DYNAMIC, 1)
@@ -92,7 +92,7 @@ def test_the_leaders_answer_becomes_the_state():
     assert state.sources["voters"] == "controller 1"
 
 
-def test_the_payload_is_the_one_of_the_face():
+def test_payload_is_the_one_of_the_face():
     answered = _state(_answer(HEALTHY), nodes=[_asked(1), _asked(2)]).to_dict()
     assert list(answered)[:10] == [
         *("cluster_id", "mode", "kraft_version", "leader_id", "leader_epoch", "high_watermark"),
@@ -111,7 +111,7 @@ def test_the_payload_is_the_one_of_the_face():
     }
 
 
-def test_a_recent_fetch_is_not_a_sign_of_life_of_a_node_that_does_not_answer():
+def test_recent_fetch_is_not_a_sign_of_life_of_a_node_that_does_not_answer():
     # Neither if nothing answers at its endpoint, nor if the process that answers does not report that id.
     voters = [_replica(1, age_ms=0), _replica(2), _replica(3), _replica(4)]
     nodes = [_asked(1), _asked(2, answers=False), replace(_asked(3), named_itself=False)]
@@ -139,14 +139,14 @@ def test_older_versions_have_no_directories_and_the_oldest_no_times(version):
     assert [voter.alive for voter in state.voters] == [True, True, None if version == 0 else False]
 
 
-def test_the_higher_epoch_is_believed():
+def test_higher_epoch_is_believed():
     old = _answer(HEALTHY, leader=3, epoch=4, asked="controller 3")
     state = _state(old, _answer(HEALTHY), nodes=[_asked(1)])
     assert (state.leader_id, state.leader_epoch) == (1, 5)
     assert [finding.id for finding in state.findings] == ["superseded-leader"]
 
 
-def test_a_leader_that_is_removed_is_not_a_voter_and_the_latest_time_counts():
+def test_leader_that_is_removed_is_not_a_voter_and_the_latest_time_counts():
     state = _state(_answer([_replica(2, age_ms=10), _replica(3, age_ms=9_000)], leader=1), nodes=[_asked(1), _asked(2)])
     assert state.leader is None and state.leader_key is None
     assert [voter.alive for voter in state.voters] == [True, False]
@@ -215,7 +215,7 @@ def test_without_a_leader_a_static_quorum_is_in_quorum_state():
     assert (state.mode, state.tolerates, state.sources["voters"]) == (Mode.STATIC, None, "quorum-state in disk1")
 
 
-def test_the_log_that_was_read_from_a_node_knows_them_too():
+def test_log_that_was_read_from_a_node_knows_them_too():
     log = Registrations(brokers={}, controllers={}, levels={}, kraft_version=1, voters=_logged(1, 2, 3))
     state = _state(registrations=log)
     assert (len(state.voters), state.kraft_version) == (3, 1)
@@ -243,11 +243,11 @@ def _moment(end, high_watermark, *, epoch=5, ids=(1, 2)):
         (_state(), Progress.NO_LEADER),
     ],
 )
-def test_a_high_watermark_that_stands_while_the_log_grows_is_the_signature(later, expected):
+def test_high_watermark_that_stands_while_the_log_grows_is_the_signature(later, expected):
     assert progress(_moment(1_000, 999), later) is expected
 
 
-def test_a_set_is_committed_once_everything_up_to_its_first_sight_is():
+def test_set_is_committed_once_everything_up_to_its_first_sight_is():
     first = _moment(1_000, 990)
     assert not is_committed(first, _moment(1_010, 999))
     assert is_committed(first, _moment(1_010, 1_000))
@@ -256,7 +256,7 @@ def test_a_set_is_committed_once_everything_up_to_its_first_sight_is():
     assert not is_committed(first, _state())
 
 
-def test_the_level_of_a_node_without_a_name_counts_where_no_other_is_known():
+def test_level_of_a_node_without_a_name_counts_where_no_other_is_known():
     heard = {"b1:9092": versions(finalized={"kraft.version": 1})}
     state = _state(_answer(HEALTHY), heard=heard)
     assert (state.kraft_version, state.sources["kraft_version"]) == (1, "b1:9092")
@@ -266,7 +266,7 @@ def test_the_level_of_a_node_without_a_name_counts_where_no_other_is_known():
     assert _state(_answer(HEALTHY), heard=empty).kraft_version is None
 
 
-def test_a_leader_older_than_3_9_leads_a_static_quorum():
+def test_leader_older_than_3_9_leads_a_static_quorum():
     state = _state(_answer(HEALTHY, version=1))
     assert (state.mode, state.kraft_version) == (Mode.STATIC, 0)
 

@@ -91,7 +91,7 @@ def _reachable_floor(voters, target, alive):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", one_in(4, range(4)))
-def test_the_lowest_tolerance_is_what_cannot_be_avoided(part):
+def test_lowest_tolerance_is_what_cannot_be_avoided(part):
     for world in WORLDS[part::4]:
         order = safest_order(*world)
         sets = _sets(world[0], order)
@@ -121,6 +121,6 @@ def test_disks_that_change_are_ordered_best_too(voters, target, alive, data):
     assert _worth(voters, target, alive, leader, order, _sets(voters, order)[1:]) == best
 
 
-def test_a_target_with_an_id_twice_is_not_a_voter_set():
+def test_target_with_an_id_twice_is_not_a_voter_set():
     with pytest.raises(ValueError, match="twice"):
         safest_order(frozenset({key(1)}), frozenset({key(2, "a"), key(2, "b")}), frozenset())

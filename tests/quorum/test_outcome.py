@@ -155,7 +155,7 @@ def test_reading_decides(name):
     assert judge(step, answer, reads).known is known
 
 
-def test_a_request_without_an_answer_is_given_up_after_a_while():
+def test_request_without_an_answer_is_given_up_after_a_while():
     reads = [_read("1 2 3"), _read("1 2 3", high_watermark=1_002, end=1_003)]
     assert judge(REMOVE, LOST, reads, watched_ms=10_000).known is Known.FAILED
 
@@ -179,7 +179,7 @@ def test_lost_majority_has_the_effect_of_a_lost_disk():
     assert "the quorum does not come back automatically" in verdict.may_happen[-1]
 
 
-def test_a_failed_step_may_be_planned_again_where_asking_again_is_of_use():
+def test_failed_step_may_be_planned_again_where_asking_again_is_of_use():
     assert judge(ADD, Answer(code=7, message="lagging behind"), [_read("1 2 3")]).retry
     assert not judge(ADD, Answer(code=42), [_read("1 2 3")]).retry
     finding = judge(ADD, Answer(code=42, message="text of the server"), [_read("1 2 3")]).findings[0]
@@ -187,14 +187,14 @@ def test_a_failed_step_may_be_planned_again_where_asking_again_is_of_use():
     assert finding.evidence == {"error_code": 42, "error_name": "INVALID_REQUEST", "message": "text of the server"}
 
 
-def test_a_removed_voter_that_votes_again_is_reported():
+def test_removed_voter_that_votes_again_is_reported():
     reads = [_read("1 2"), _read("1 2 3", end=1_005), _read("1 2 3", high_watermark=1_006, end=1_007)]
     verdict = judge(REMOVE, Answer(code=0), reads)
     assert verdict.known is Known.FAILED
     assert verdict.findings[0].id == "removed-voter-rejoined"
 
 
-def test_a_conversion_is_read_from_the_mode_whatever_was_answered():
+def test_conversion_is_read_from_the_mode_whatever_was_answered():
     # 4.3.1 answered 95 for a request with another feature in it, and had converted the quorum.
     static = world("1 2 3", static=True)
     step = Step(

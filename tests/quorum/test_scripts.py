@@ -16,7 +16,7 @@ SCRIPTS = sorted((Path(__file__).parents[1] / "scripts" / "plans").glob("quorum_
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_the_output_of_the_script_is_unchanged(path):
+def test_output_of_the_script_is_unchanged(path):
     check_script(path, Story().run)
 
 

@@ -11,7 +11,7 @@ from kafkactl.quorum.target import parse_target
 from tests.quorum.worlds import directory, key, world
 
 
-def test_the_payload_is_the_one_of_the_face():
+def test_payload_is_the_one_of_the_face():
     document = plan_reassignment(world("1 2 3", observers="4").observe(), parse_target("1,2,4")).to_dict()
     assert list(document) == ["outcome", "steps", "findings"]
     assert document["outcome"] == "planned"
@@ -40,7 +40,7 @@ def test_waiting_changes_nothing_and_comes_before_each_addition():
     assert [step.key for step in steps] == [key(2), key(2), key(3), key(3)]
 
 
-def test_an_upgrade_is_about_no_node():
+def test_upgrade_is_about_no_node():
     document = plan_conversion(world("1 2 3", static=True).observe()).to_dict()["steps"][0]
     assert (document["action"], document["id"], document["directory_id"]) == ("upgrade", None, None)
 
@@ -52,7 +52,7 @@ def test_done_steps_and_new_ones_count_on():
     assert done.to_dict()["state"] == "done"
 
 
-def test_an_outcome_that_is_known_later_is_reported_instead():
+def test_outcome_that_is_known_later_is_reported_instead():
     plan = plan_removal(world("1 2 3").observe(), key(3))
     assert plan.outcome is Outcome.PLANNED
     assert plan.to_dict(Outcome.UNKNOWN)["outcome"] == "unknown"

@@ -29,7 +29,7 @@ def test_target_without_node_ids_is_refused(text):
     assert (caught.value.id, caught.value.exit_code) == ("invalid-target", 2)
 
 
-def test_a_directory_that_is_not_a_uuid_is_refused():
+def test_directory_that_is_not_a_uuid_is_refused():
     with pytest.raises(InputError) as caught:
         parse_target("1@nonsense")
     assert caught.value.id == "invalid-uuid"

@@ -21,7 +21,7 @@ ID = "JEXY6aqzQY-32P5TStzaFg"
 OTHER = "MvDxzVmcRsaTz33bUuRU6A"
 
 
-def test_the_example_of_the_golden_file():
+def test_example_of_the_golden_file():
     first, second = parse_voters(f"0@example.com:8082:{ID},1@[::1]:8083:{OTHER}")
     assert first == DynamicVoter(node_id=0, host="example.com", port=8082, directory_id=Uuid.parse(ID))
     assert (second.host, second.stored_host) == ("::1", "0:0:0:0:0:0:0:1")
@@ -158,7 +158,7 @@ def test_hosts_are_stored_as_in_java(host: str, stored: str):
     assert socket_host(host) == stored
 
 
-def test_an_endpoint_is_written_with_ipv6_in_brackets():
+def test_endpoint_is_written_with_ipv6_in_brackets():
     assert str(Endpoint(listener="CONTROLLER", host="::1", port=9093)) == "CONTROLLER://[::1]:9093"
     assert str(Endpoint(listener="", host="c1", port=9093)) == "c1:9093"
 

@@ -80,7 +80,7 @@ def pages(kafkactl: Callable[..., Run], tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.mark.slow
-def test_a_browser_shows_it_without_a_word(tab: Tab, pages: dict[str, Path]) -> None:
+def test_browser_shows_it_without_a_word(tab: Tab, pages: dict[str, Path]) -> None:
     paper = {}
     for name, page in pages.items():
         for width in (360, 1280):
@@ -100,7 +100,7 @@ def test_a_browser_shows_it_without_a_word(tab: Tab, pages: dict[str, Path]) -> 
 
 
 @pytest.mark.slow
-def test_the_contents_stay_in_view(tab: Tab, pages: dict[str, Path]) -> None:
+def test_contents_stay_in_view(tab: Tab, pages: dict[str, Path]) -> None:
     for width in (360, 1280):
         tab.open(pages["report"].as_uri(), width=width)
         tab.value("scrollTo(0, document.body.scrollHeight / 2)")
@@ -163,7 +163,7 @@ def test_axe_finds_no_violation(tab: Tab, pages: dict[str, Path]) -> None:
 
 
 @pytest.mark.slow
-def test_the_browser_would_have_complained(tab: Tab, tmp_path: Path) -> None:
+def test_browser_would_have_complained(tab: Tab, tmp_path: Path) -> None:
     (tmp_path / "wide.html").write_text(
         "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'\">"
         "<script>alert(1)</script><p style='width: 500px'>wide</p><img src='http://127.0.0.1:1/x.png'>"

@@ -67,7 +67,7 @@ def test_every_field_is_one_of_the_answer(metric: Metric):
         assert list(properties(schema, field))
 
 
-def test_the_commands_are_those_of_the_table():
+def test_commands_are_those_of_the_table():
     assert {kind.replace(".", " ") for kind in (metric.kind for metric in metrics())} == WITH_METRICS
     names = [name for name, _ in itertools.groupby(metric.name for metric in metrics())]
     assert len(set(names)) == len(names), "the rows of a metric are not next to each other"
@@ -91,7 +91,7 @@ def test_labels_of_others_steer_nothing():
     assert "\x1b" not in text
 
 
-def test_the_alerts_of_the_guide_name_metrics_and_labels_that_exist():
+def test_alerts_of_the_guide_name_metrics_and_labels_that_exist():
     page = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
     rules = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])["groups"][0]["rules"]
     labels = {metric.name: set(metric.labels) for metric in metrics()}
@@ -105,7 +105,7 @@ def test_the_alerts_of_the_guide_name_metrics_and_labels_that_exist():
         assert set(shown) <= labels[names[0]]
 
 
-def test_a_quorum(kafkactl: Callable[..., Run]):
+def test_quorum(kafkactl: Callable[..., Run]):
     with FakeQuorum(voters=(1, 2, 3)) as quorum:
         addresses = ",".join(str(quorum.address(node_id)) for node_id in quorum.nodes)
         run = kafkactl("quorum", "describe", "--bootstrap-controller", addresses, "-o", "prometheus")

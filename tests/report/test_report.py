@@ -49,7 +49,7 @@ def report(*answers: dict, timeline: Timeline | None = None) -> Report:
     return report_of([SimulatedScenario(answer=answer) for answer in answers], cluster_of(image), timeline=timeline)
 
 
-def test_the_verdict_and_the_findings_come_first() -> None:
+def test_verdict_and_the_findings_come_first() -> None:
     predicted = answer(verdict="unavailable", findings=[finding("later", "info"), finding("first", "blocker")])
     page = render_html(report(predicted))
     text = " ".join("".join(read(page).text).split())
@@ -57,7 +57,7 @@ def test_the_verdict_and_the_findings_come_first() -> None:
     assert places == sorted(places)
 
 
-def test_a_report_of_several_scenarios_takes_the_heaviest_verdict() -> None:
+def test_report_of_several_scenarios_takes_the_heaviest_verdict() -> None:
     several = report(answer(scenario="replay"), answer(verdict="degraded"), answer(verdict="unknown"))
     assert (several.verdict, len(several.sections)) == ("unknown", 3)
     page = read(render_html(several))
@@ -88,7 +88,7 @@ def test_every_picture_has_its_numbers_as_a_table() -> None:
     assert lines_of(strip) == [("remote", "0", "4", "0 to 4"), ("mark", "7", "7", "log start")]
 
 
-def test_the_numbers_of_a_picture_are_bounded() -> None:
+def test_numbers_of_a_picture_are_bounded() -> None:
     spans = tuple(Span(at * 2, at * 2, "good", "one segment") for at in range(1_000))
     strip = Strip(title="T", text="D", first=0, last=2_000, lanes=(Lane(name="remote", value="", spans=spans),))
     numbers = numbers_of(strip)
@@ -101,7 +101,7 @@ def lines_of(picture: Picture) -> list[tuple[str, ...]]:
     return [tuple(cell.text for cell in row) for row in numbers.rows]
 
 
-def test_the_first_screen_says_what_decides_and_why() -> None:
+def test_first_screen_says_what_decides_and_why() -> None:
     heavy = [
         finding("small", "info"),
         finding("odd", "warning"),
@@ -146,14 +146,14 @@ def test_every_picture_is_sound_and_says_in_words_what_it_shows() -> None:
         assert drawn.get("role") == "img" and drawn.get("aria-labelledby") == f"p{number}-t p{number}-d"
 
 
-def test_a_bar_is_as_long_as_its_value() -> None:
+def test_bar_is_as_long_as_its_value() -> None:
     bars = Bars(title="T", text="D", series=(Series("a"),), rows=(("x", (10,)), ("y", (4,)), ("z", (0,))))
     widths = re.findall(r'<rect class="t-plain"[^>]* width="([\d.]+)%"', draw(bars, "p"))
     assert widths == ["100.00", "40.00"]
 
 
 @pytest.mark.slow
-def test_a_report_stays_small_whatever_the_size_of_the_cluster() -> None:
+def test_report_stays_small_whatever_the_size_of_the_cluster() -> None:
     many = answer(changes=100_000, findings=[finding(f"f{index}", "warning") for index in range(5_000)])
     image, _ = cluster("brokers " + " ".join(str(number) for number in range(3_000)))
     events = [Event(time_ms=item, offset=item, lane=f"broker {item % 500}", label="fenced") for item in range(50_000)]
@@ -190,7 +190,7 @@ def test_without_a_leader_nothing_recovers() -> None:
     assert "recovering" not in "".join(read(render_html(report(predicted))).text)
 
 
-def test_an_isr_that_stays_is_shown_once() -> None:
+def test_isr_that_stays_is_shown_once() -> None:
     predicted = answer()
     kept = {**predicted["effects"]["changes"][0], "isr_before": [41, 42], "isr_after": [41, 42]}
     gone = {**kept, "isr_after": []}
@@ -199,7 +199,7 @@ def test_an_isr_that_stays_is_shown_once() -> None:
     assert text.count("41,42 → none") == 1 and text.count("41,42") == 2
 
 
-def test_the_history_of_a_log(tmp_path: Path) -> None:
+def test_history_of_a_log(tmp_path: Path) -> None:
     from kafkactl.metadata.io.source import open_source
 
     write_log(tmp_path / "log", Shape(records=2_000, partitions=50, brokers=4))
@@ -211,5 +211,5 @@ def test_the_history_of_a_log(tmp_path: Path) -> None:
     assert list(events_of(segments, up_to=found[2].offset)) == found[:3]
 
 
-def test_the_mark_by_which_a_report_is_known_is_at_its_head() -> None:
+def test_mark_by_which_a_report_is_known_is_at_its_head() -> None:
     assert MARK.encode() in render_html(report(answer()))[:512]

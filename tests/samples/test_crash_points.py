@@ -286,11 +286,11 @@ def run_unformat_points(root: Path, scenario: Scenario, every: int = 1) -> Count
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda made: made.name)
-def test_a_format_that_fails_can_be_finished(root: Path, scenario: Scenario) -> None:
+def test_format_that_fails_can_be_finished(root: Path, scenario: Scenario) -> None:
     assert run_format_points(root, scenario, SAMPLE_EVERY)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", FORMATTED, ids=lambda made: made.name)
-def test_an_unformat_that_fails_can_be_finished(root: Path, scenario: Scenario) -> None:
+def test_unformat_that_fails_can_be_finished(root: Path, scenario: Scenario) -> None:
     assert run_unformat_points(root, scenario, SAMPLE_EVERY)

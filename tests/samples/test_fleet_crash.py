@@ -151,5 +151,5 @@ def run_points(world: World, every: int) -> int:
 
 
 @pytest.mark.slow
-def test_an_apply_of_a_fleet_that_fails_can_be_finished(world):
+def test_apply_of_a_fleet_that_fails_can_be_finished(world):
     assert run_points(world, SAMPLE_EVERY) > 20

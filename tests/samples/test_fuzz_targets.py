@@ -62,7 +62,7 @@ def entered(work: Any) -> set[str]:
     return {f"kafkactl/{name.rpartition('/kafkactl/')[2].removesuffix('.py')}" for name in found}
 
 
-def test_the_corpus_is_small_and_belongs_to_targets() -> None:
+def test_corpus_is_small_and_belongs_to_targets() -> None:
     for folder in (CORPUS, FAILED):
         assert {path.name for path in folder.iterdir()} <= set(TARGETS)
     files = [path for target in TARGETS.values() for path in (*target.corpus, *target.failed)]
@@ -70,7 +70,7 @@ def test_the_corpus_is_small_and_belongs_to_targets() -> None:
     assert len(TARGETS) >= 20
 
 
-def test_an_undeclared_error_a_strange_id_and_much_memory_are_failures() -> None:
+def test_undeclared_error_a_strange_id_and_much_memory_are_failures() -> None:
     from kafkactl.core.errors import InputError
 
     def refuse(data: bytes) -> object:

@@ -329,7 +329,7 @@ def numbers(request: pytest.FixtureRequest) -> tuple[int, int]:
     return _COMMANDS if name in OF_COMMANDS else _SLOW.get(name, (_FEW, _MANY))
 
 
-def test_a_defect_would_be_seen() -> None:
+def test_defect_would_be_seen() -> None:
     # A reader that fails as a defect does fails the test, too.
     def feed(said: bytes) -> None:
         json.loads(said)["a"].strip()
@@ -339,7 +339,7 @@ def test_a_defect_would_be_seen() -> None:
 
 
 @pytest.mark.slow
-def test_the_damage_is_of_all_kinds() -> None:
+def test_damage_is_of_all_kinds() -> None:
     seen: set[bytes] = set()
 
     @settings(max_examples=60, deadline=None, derandomize=True, database=None)

@@ -128,5 +128,5 @@ def run_points(root: Path, every: int) -> int:
 
 
 @pytest.mark.slow
-def test_a_recovery_that_fails_can_be_finished(root: Path):
+def test_recovery_that_fails_can_be_finished(root: Path):
     assert run_points(root, SAMPLE_EVERY) > 10

@@ -14,7 +14,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "simulate.md"
 RESTART = Path(__file__).parents[1] / "scripts" / "simulator" / "s05_the_leader_is_stopped.txt"
 
 
-def test_the_example_of_the_guide_runs(tmp_path, monkeypatch):
+def test_example_of_the_guide_runs(tmp_path, monkeypatch):
     text = GUIDE.read_text(encoding="utf-8")
     example = text.split("```python\n")[1].split("```")[0]
     (tmp_path / "wedge.txt").write_text(text.split("With `wedge.txt`:\n\n```\n")[1].split("```")[0])
@@ -31,7 +31,7 @@ def test_progress_is_reported_run_by_run():
     assert (progress, found.verdict, found.to_dict()["runs"]) == ([1, 2, 3], "passed", 3)
 
 
-def test_a_script_and_what_is_wrong(tmp_path):
+def test_script_and_what_is_wrong(tmp_path):
     assert kafkactl.simulate.script(RESTART, release="3.9").verdict == "passed"
     with pytest.raises(kafkactl.KafkactlError) as caught:
         kafkactl.simulate.profile("choas")

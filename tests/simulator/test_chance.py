@@ -18,13 +18,13 @@ def _many(choices: Choices, count: int) -> list[int]:
     return [choices.one() for _ in range(count)]
 
 
-def test_a_stream_is_the_same_everywhere():
+def test_stream_is_the_same_everywhere():
     # Written down from Python 3.11: `random()` keeps its sequence.
     chance = Chance(7, "faults")
     assert [chance.below(1_000_000) for _ in range(4)] == [548694, 750540, 747306, 865045]
 
 
-def test_the_choices_of_a_host_are_the_same_everywhere():
+def test_choices_of_a_host_are_the_same_everywhere():
     # Written down from Python 3.11.
     assert _many(Choices(7, 1, 3), 20) == FIRST_CHOICES
 
@@ -45,12 +45,12 @@ def test_each_server_is_as_likely(servers):
 
 
 @pytest.mark.parametrize("servers", [0, 257])
-def test_a_host_chooses_among_what_a_byte_can_name(servers):
+def test_host_chooses_among_what_a_byte_can_name(servers):
     with pytest.raises(ValueError, match=f"among {servers} servers"):
         Choices(1, 1, servers)
 
 
-def test_a_copy_goes_on_in_one_stream():
+def test_copy_goes_on_in_one_stream():
     # The world before a request is copied so (`simulator/study.py`).
     chance, choices = Chance(7, "timers"), Choices(7, 1, 3)
     assert choices.one() == FIRST_CHOICES[0]
@@ -68,7 +68,7 @@ def test_purposes_do_not_share_a_stream():
     assert Chance(7, "timers").below(10**9) != Chance(8, "faults").below(10**9)
 
 
-def test_a_link_has_one_delay_and_each_direction_its_own():
+def test_link_has_one_delay_and_each_direction_its_own():
     network = Network(Chance(1, "network"), (1, 2, 3))
     assert {network.fates(1, 2) for _ in range(20)} == {network.fates(1, 2)}
     delays = {network.fates(sender, to) for sender in (1, 2, 3) for to in (1, 2, 3) if sender != to}
@@ -88,7 +88,7 @@ def test_messages_overtake_each_other_are_lost_and_come_twice():
     assert 350 < copies.count(2) < 500
 
 
-def test_a_cut_may_be_of_one_direction():
+def test_cut_may_be_of_one_direction():
     network = Network(Chance(1, "network"), (1, 2))
     network.cut([(1, 2)])
     assert not network.fates(1, 2)
@@ -97,7 +97,7 @@ def test_a_cut_may_be_of_one_direction():
     assert network.fates(1, 2)
 
 
-def test_the_fewest_items_are_found():
+def test_fewest_items_are_found():
     items = list(range(100))
     assert fewest(items, lambda part: {13, 57, 91} <= set(part)) == [13, 57, 91]
     assert len(fewest(items, lambda part: len(part) >= 7)) == 7

@@ -65,7 +65,7 @@ def test_one_leader_an_epoch(quorum):
     assert quorum.broken == ["election-safety"]
 
 
-def test_a_leader_does_not_truncate(quorum):
+def test_leader_does_not_truncate(quorum):
     quorum.append(1, batch(2, 1))
     quorum.monitor.truncated(1, quorum.logs[1], 2, 2, epoch=1, leads=True)
     assert quorum.broken == ["leader-append-only"]
@@ -76,19 +76,19 @@ def test_logs_that_end_alike_are_alike(quorum):
     assert quorum.broken == ["log-matching"]
 
 
-def test_a_log_has_no_hole(quorum):
+def test_log_has_no_hole(quorum):
     quorum.append(3, batch(2, 1))
     assert "log-matching" in quorum.broken
 
 
-def test_a_leader_has_all_that_is_committed(quorum):
+def test_leader_has_all_that_is_committed(quorum):
     quorum.monitor.leads(2, DISKS[2], 2, quorum.logs[2])
     assert not quorum.broken
     quorum.monitor.leads(3, DISKS[3], 3, quorum.logs[3])
     assert quorum.broken == ["leader-completeness"]
 
 
-def test_a_leader_that_counted_its_votes_late_need_not_have_what_a_newer_one_committed(quorum):
+def test_leader_that_counted_its_votes_late_need_not_have_what_a_newer_one_committed(quorum):
     quorum.monitor.leads(2, DISKS[2], 5, quorum.logs[2])
     quorum.append(2, batch(2, 5))
     quorum.append(3, batch(1, 1), batch(2, 5))
@@ -113,19 +113,19 @@ def test_only_a_leader_commits(quorum):
     assert quorum.broken == ["state-machine-safety"]
 
 
-def test_a_watermark_does_not_fall(quorum):
+def test_watermark_does_not_fall(quorum):
     quorum.watermark(1, 1, before=2)
     assert quorum.broken == ["monotonic-watermark"]
 
 
-def test_a_majority_has_what_is_committed(quorum):
+def test_majority_has_what_is_committed(quorum):
     quorum.append(1, batch(2, 1))
     quorum.append(2, batch(2, 1), synced=False)
     quorum.watermark(1, 3, before=2)
     assert quorum.broken == ["majority-has-committed"]
 
 
-def test_the_disk_of_another_identity_does_not_count(quorum):
+def test_disk_of_another_identity_does_not_count(quorum):
     quorum.append(1, batch(2, 1))
     quorum.append(2, batch(2, 1))
     quorum.disks[2] = directory_id(2, 1)
@@ -133,7 +133,7 @@ def test_the_disk_of_another_identity_does_not_count(quorum):
     assert quorum.broken == ["majority-has-committed"]
 
 
-def test_the_epoch_of_a_disk_does_not_fall(quorum):
+def test_epoch_of_a_disk_does_not_fall(quorum):
     quorum.monitor.state_written(1, DISKS[1], 5, None)
     quorum.monitor.state_written(1, directory_id(1, 1), 0, None)
     assert not quorum.broken
@@ -186,7 +186,7 @@ def test_replica_without_the_newer_epoch_may_truncate_its_records(quorum):
     assert quorum.broken == ["no-truncation-below-watermark"]
 
 
-def test_a_snapshot_holds_what_is_committed(quorum):
+def test_snapshot_holds_what_is_committed(quorum):
     quorum.monitor.restarted_at(3, quorum.logs[3], 2)
     assert not quorum.broken
     assert quorum.logs[3].number_at(2) == quorum.logs[1].number_at(2)
@@ -195,7 +195,7 @@ def test_a_snapshot_holds_what_is_committed(quorum):
     assert quorum.broken == ["state-machine-safety"]
 
 
-def test_a_log_is_cleaned_up_to_what_is_committed(quorum):
+def test_log_is_cleaned_up_to_what_is_committed(quorum):
     quorum.append(1, batch(2, 1))
     quorum.monitor.cleaned(1, quorum.logs[1], 2)
     assert not quorum.broken
@@ -204,7 +204,7 @@ def test_a_log_is_cleaned_up_to_what_is_committed(quorum):
     assert quorum.broken == ["state-machine-safety"]
 
 
-def test_a_batch_names_its_voters():
+def test_batch_names_its_voters():
     control = Batch(0, 1, 1, RecordKind.CONTROL, (Voters(voters(1, 2)),), 100)
     assert voters_in(control) == voters(1, 2)
     assert voters_in(batch(0, 1, (Voters(voters(1, 2)),))) is None

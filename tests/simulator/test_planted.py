@@ -19,12 +19,12 @@ REST = [pytest.param(bug, marks=pytest.mark.campaign) for bug in BUGS if bug.nam
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", [*SAMPLE, *REST], ids=lambda bug: bug.name)
-def test_a_bug_is_found_soon(bug):
+def test_bug_is_found_soon(bug):
     assert search(bug, 200) is not None
 
 
 @pytest.mark.parametrize("name", ["commits what it has alone", "fetches on before it synced"])
-def test_the_fewest_faults_of_a_run_that_broke_break_it_again(name):
+def test_fewest_faults_of_a_run_that_broke_break_it_again(name):
     # Both break behind the statements that lead there.
     bug = next(bug for bug in BUGS if bug.name == name)
     voters = tuple(range(1, bug.voters + 1))

@@ -35,7 +35,7 @@ def test_of_two_processes_that_end_within_a_second_both_are_started_again(monkey
 
 
 @pytest.mark.parametrize("profile", ["chaos", "voter-change"])
-def test_a_dense_run_has_the_plan_of_a_longer_one(profile: str) -> None:
+def test_dense_run_has_the_plan_of_a_longer_one(profile: str) -> None:
     long, short = (
         Asked(profile=profile, duration_us=seconds * SECOND_US, density=density)
         for seconds, density in ((60, 1), (5, 12))

@@ -29,7 +29,7 @@ def run_scenario(path: Path, seed: int, release: str | None = None) -> Outcome:
 
 @pytest.mark.parametrize("path", [path for path in SCRIPTS if path != MOSTLY], ids=lambda path: path.stem)
 @pytest.mark.parametrize("release", ["3.9", "4.3"])
-def test_a_script_ends_as_it_says(path, release):
+def test_script_ends_as_it_says(path, release):
     outcome = run_scenario(path, 1, release)
     assert not outcome.unmet
     assert not outcome.violations
@@ -48,7 +48,7 @@ def test_there_are_scripts():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", ["3.9", "4.3"])
-def test_the_wedge_is_certain(release):
+def test_wedge_is_certain(release):
     # Measured on released Kafka: 200 of 200 wedged, and all recovered with the dead voter's disk.
     assert [seed for seed in range(6) if not run_scenario(WEDGE, seed, release).passed] == []
 
@@ -90,7 +90,7 @@ def failover_as_on_mocks(voters: int, seed: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("voters", "p50_ms", "p99_ms"), [(3, 3_690, 5_020), (5, 2_310, 2_620)])
-def test_a_silent_leader_costs_what_was_measured(voters, p50_ms, p99_ms):
+def test_silent_leader_costs_what_was_measured(voters, p50_ms, p99_ms):
     # KafkaRaftClient of 3.9 on its own mocks, 200 seeds. The tolerances are stated in docs/simulate.md.
     times = [failover_as_on_mocks(voters, seed) for seed in range(200)]
     assert percentile(times, 50) / 1000 == pytest.approx(p50_ms, rel=0.05)
@@ -98,7 +98,7 @@ def test_a_silent_leader_costs_what_was_measured(voters, p50_ms, p99_ms):
 
 
 @pytest.mark.slow
-def test_a_leader_that_really_ends_answers_no_fetch_any_more():
+def test_leader_that_really_ends_answers_no_fetch_any_more():
     # So the next one is there up to half a second earlier than on mocks: the time of one waiting fetch.
     outcomes = silent_leader(3, range(200))
     assert split(outcomes) >= 190

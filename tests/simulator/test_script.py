@@ -11,7 +11,7 @@ from kafkactl.simulator.script import Condition, parse_script
 from kafkactl.simulator.words import parse_duration, shown_duration
 
 
-def test_the_quorum_comes_first_and_then_what_happens():
+def test_quorum_comes_first_and_then_what_happens():
     script = parse_script("voters 1 2 5\nrelease 3.9\n\nkill 5   # the last one\nrun 2.5s\nexpect no leader\n", "a.txt")
     assert script.setup.voters == (1, 2, 5)
     assert script.setup.release == "3.9"
@@ -47,7 +47,7 @@ def test_the_quorum_comes_first_and_then_what_happens():
         ("expect broken leader-completeness", (Condition("broken", value="leader-completeness"),)),
     ],
 )
-def test_a_statement_is_read(text, step):
+def test_statement_is_read(text, step):
     assert parse_script(text, "a").steps[0].args == step
 
 
@@ -90,7 +90,7 @@ def test_a_statement_is_read(text, step):
         ("kill " + "9" * 5000, "line 1, column 6", f"'{'9' * 40}…' is not a node"),
     ],
 )
-def test_an_error_has_line_and_column(text, place, said):
+def test_error_has_line_and_column(text, place, said):
     with pytest.raises(InputError) as raised:
         parse_script(text, "wedge.txt")
     assert raised.value.id == "invalid-script"
@@ -106,7 +106,7 @@ def test_times_are_shown_as_they_are_read(time_us):
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("seed", range(5))
-def test_a_plan_is_a_script_that_says_the_same(profile, seed):
+def test_plan_is_a_script_that_says_the_same(profile, seed):
     case = Case(voters=(1, 2, 3), observers=(4,), duration_us=30_000_000, chance=Chance(seed, "faults"))
     plan = plan_of(profile, case)
     script = parse_script(as_script(["voters 3", "observers 4"], plan), "plan")
@@ -119,14 +119,14 @@ def test_a_plan_is_a_script_that_says_the_same(profile, seed):
     assert read == [(timed.at_us, timed.step.verb, timed.step.args) for timed in plan]
 
 
-def test_a_plan_depends_on_its_seed_alone():
+def test_plan_depends_on_its_seed_alone():
     def plan(seed: int) -> object:
         return plan_of("chaos", Case(voters=(1, 2, 3), observers=(), duration_us=10**7, chance=Chance(seed, "faults")))
 
     assert plan(3) == plan(3) != plan(4)
 
 
-def test_a_static_quorum_changes_no_voters():
+def test_static_quorum_changes_no_voters():
     case = Case(voters=(1, 2, 3), observers=(4,), duration_us=10**8, chance=Chance(1, "faults"), is_static=True)
     assert not {timed.step.verb for timed in plan_of("voter-change", case)} & {"add", "remove"}
 
@@ -139,6 +139,6 @@ def test_of_a_file_given_by_mistake_no_word_is_shown(text: str):
     assert "client.properties, line 1, column 1" in raised.value.message
 
 
-def test_a_misspelt_statement_is_shown_with_what_was_meant():
+def test_misspelt_statement_is_shown_with_what_was_meant():
     with pytest.raises(InputError, match=r"'expct' is not a statement\. Did you mean 'expect'"):
         parse_script("expct leader\n", "a.txt")

@@ -23,7 +23,7 @@ def test_equal_questions_have_equal_answers():
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.4"])
-def test_a_graceful_stop_is_worth_a_factor_of_a_hundred(release):
+def test_graceful_stop_is_worth_a_factor_of_a_hundred(release):
     found = {row.cause: row for row in study((1, 2, 3), [release], runs=5).elections}
     assert all(row.elected == row.runs == 5 and row.release == release for row in found.values())
     assert found["graceful-stop"].p99_ms < 50
@@ -46,14 +46,14 @@ def test_three_voters_survive_any_one_failure_while_a_fourth_is_added():
 
 
 @pytest.mark.slow
-def test_the_wedge_is_seen_without_a_second_failure():
+def test_wedge_is_seen_without_a_second_failure():
     # Measured on released Kafka: 200 of 200 (docs/simulate.md).
     found = failures(VoterStep(number=1, action=REMOVE, voters=(1, 2, 3), node=2, down=frozenset({3}), leader=1))
     assert (found[None].goes_on, found[None].stuck) == (0, 3)
     assert set(found) == {None, 1, 2}
 
 
-def test_a_replaced_disk_leaves_no_failure_to_spare_until_it_votes():
+def test_replaced_disk_leaves_no_failure_to_spare_until_it_votes():
     found = failures(VoterStep(number=1, action=REMOVE, voters=(1, 2, 3), node=3, replaced=frozenset({3}), leader=1))
     assert found[None].goes_on == 3
     assert (found[1].goes_on, found[1].recovers) == (0, 3)

@@ -14,7 +14,7 @@ from kafkactl.simulator.world import World
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.4"])
-def test_a_request_of_an_ended_process_is_not_taken_for_one_of_the_next(release):
+def test_request_of_an_ended_process_is_not_taken_for_one_of_the_next(release):
     # The leader still holds the fetch of the process that ended while the next one waits for its own.
     world = World(quorum_of(Asked(release=release))[0], 1, traced=False)
     assert world.run_until(30_000_000, lambda: world.leader() is not None)
@@ -39,14 +39,14 @@ def test_a_request_of_an_ended_process_is_not_taken_for_one_of_the_next(release)
         ("kill 1\nwipe 1\nrecover 1", "the log of node 1 is empty; there is nothing to recover"),
     ],
 )
-def test_a_log_that_runs_or_is_empty_is_not_recovered(text, found):
+def test_log_that_runs_or_is_empty_is_not_recovered(text, found):
     script = parse_script(f"wait leader within 30s\n{text}\n", "a.txt")
     outcome = run_script(quorum_of(Asked(script=script))[0], script.steps, 1)
     assert [unmet.found for unmet in outcome.unmet] == [found]
 
 
 @pytest.mark.parametrize("kind", ["static", "dynamic"])
-def test_a_recovered_quorum_keeps_what_the_chosen_log_held_and_loses_the_rest(kind):
+def test_recovered_quorum_keeps_what_the_chosen_log_held_and_loses_the_rest(kind):
     # What a cut leader took is on its disk alone; node `f` is recovered without it.
     text = (
         "wait leader within 30s\nname l leader\nname f follower\nappend 3\nrun 1s\nexpect committed\ncut l\nappend 2\n"
@@ -58,7 +58,7 @@ def test_a_recovered_quorum_keeps_what_the_chosen_log_held_and_loses_the_rest(ki
     assert (outcome.committed, outcome.lost) == (3, 2)
 
 
-def test_a_pause_between_questions_for_a_leader_saves_events():
+def test_pause_between_questions_for_a_leader_saves_events():
     events = {}
     for pause_us in (0, 200_000):
         world = World(Quorum(leaderless_pause_us=pause_us), 1, traced=False)
@@ -68,7 +68,7 @@ def test_a_pause_between_questions_for_a_leader_saves_events():
 
 
 @pytest.mark.parametrize(("lost", "broken"), [((1, 2), []), ((), ["liveness"])])
-def test_a_quorum_whose_disks_are_all_lost_is_not_expected_to_live(monkeypatch, lost, broken):
+def test_quorum_whose_disks_are_all_lost_is_not_expected_to_live(monkeypatch, lost, broken):
     # With all disks in place a quorum that commits nothing is reported.
     monkeypatch.setattr(Operator, "append", lambda _operator, _records: None)
     wiped = "".join(f"kill {node}\nwipe {node}\n" for node in lost)
@@ -79,7 +79,7 @@ def test_a_quorum_whose_disks_are_all_lost_is_not_expected_to_live(monkeypatch, 
 
 @pytest.mark.parametrize("lost", [(1, 2, 3), (1, 3)])
 @pytest.mark.parametrize("release", ["3.9", "4.4"])
-def test_a_quorum_without_a_majority_of_disks_settles_for_five_seconds(monkeypatch, release, lost):
+def test_quorum_without_a_majority_of_disks_settles_for_five_seconds(monkeypatch, release, lost):
     # No node is elected in a minute either: they ask who leads, hundreds of times a second.
     wiped = "".join(f"kill {node}\nwipe {node}\n" for node in lost)
     script = parse_script(f"voters 1 2 3\nwait leader within 30s\n{wiped}settle 60s\n", "a.txt")
@@ -92,7 +92,7 @@ def test_a_quorum_without_a_majority_of_disks_settles_for_five_seconds(monkeypat
     assert long.time_us - short.time_us == 55_000_000
 
 
-def test_a_quorum_that_lost_one_disk_of_three_settles_until_a_record_is_committed():
+def test_quorum_that_lost_one_disk_of_three_settles_until_a_record_is_committed():
     text = "voters 1 2 3\nwait leader within 30s\nkill 1 3\nwipe 1\nsettle 60s\n"
     script = parse_script(text, "a.txt")
     outcome = run_script(quorum_of(Asked(script=script))[0], script.steps, 1)

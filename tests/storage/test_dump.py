@@ -54,11 +54,11 @@ FIRST = encode_first_checkpoint(now_ms=1_700_000_000_000, kraft_version=1, voter
         ("nothing", b"", None),
     ],
 )
-def test_a_file_is_known_by_its_name_else_by_its_content(path, data, kind):
+def test_file_is_known_by_its_name_else_by_its_content(path, data, kind):
     assert file_type(path, data) == kind
 
 
-def test_a_file_of_no_known_kind_is_an_error():
+def test_file_of_no_known_kind_is_an_error():
     with pytest.raises(InputError) as caught:
         dump_file("nothing", b"hello")
     assert (caught.value.id, caught.value.exit_code) == ("unknown-file-type", 2)
@@ -75,7 +75,7 @@ def test_quorum_state():
     assert (state["leader_id"], state["leader_epoch"], state["voted_id"], state["current_voters"]) == (1, 3, -1, None)
 
 
-def test_a_checkpoint_with_everything():
+def test_checkpoint_with_everything():
     found = dump_file("a.checkpoint", FIRST).to_dict()
     assert (found["kraft_version"], found["footer"]) == (1, True)
     assert found["voters"][0]["endpoints"] == [{"listener": "CONTROLLER", "host": "c1", "port": 9093}]
@@ -126,7 +126,7 @@ def test_damage_is_reported_with_its_place_and_the_rest_is_shown():
 
 
 @pytest.mark.parametrize("cut", [0, 1, 60, 90, 150, len(BOOTSTRAP) - 1])
-def test_a_cut_file_is_shown_as_far_as_it_goes(cut):
+def test_cut_file_is_shown_as_far_as_it_goes(cut):
     found = dump_file("bootstrap.checkpoint", BOOTSTRAP[:cut])
     assert found.findings
     assert all("offset" in finding.evidence for finding in found.findings)

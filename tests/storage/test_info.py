@@ -47,7 +47,7 @@ def info(*contents: str | DirectoryState | None, release=NEW, config=None) -> No
     return describe_node(config or Config(), ObservedNode(directories=seen), release)
 
 
-def test_a_formatted_node_in_kafkas_words():
+def test_formatted_node_in_kafkas_words():
     assert render_info(info(kraft(ID_A), kraft(ID_B))) == [
         "Found log directories:",
         "  /d1",
@@ -133,7 +133,7 @@ def test_files_of_version_0_that_no_node_starts_from_are_a_problem(content):
     assert info(content).problems[0].endswith("the directories are formatted for legacy mode.")
 
 
-def test_a_zookeeper_broker_is_at_home_with_its_files_and_not_with_krafts():
+def test_zookeeper_broker_is_at_home_with_its_files_and_not_with_krafts():
     zookeeper = Config(is_zookeeper_mode=True)
     assert info(ZOOKEEPER, config=zookeeper, release=OLD).problems == ()
     (problem,) = info(kraft(), config=zookeeper, release=OLD).problems

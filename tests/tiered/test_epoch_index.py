@@ -123,14 +123,14 @@ def compare_with_slow_index(deeds: list[tuple]) -> None:
         assert segment.epoch_index == ("referenced" if mapped else "unreferenced" if listed else "none")
 
 
-def test_a_new_leader_takes_over_what_it_copied_again():
+def test_new_leader_takes_over_what_it_copied_again():
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9), TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 10, 29))
     segments = folded(log).partitions[KEY].table
     found = {name: segments[segment_uuid(name).raw].epoch_index for name in "abc"}
     assert found == {"a": "referenced", "b": "unreferenced", "c": "referenced"}
 
 
-def test_a_shorter_copy_drops_the_longer_one_from_the_index():
+def test_shorter_copy_drops_the_longer_one_from_the_index():
     # Seen after an unclean election: 36-53 is copied where 36-107 was.
     log = LogOf(0).add(TOPIC.copied(0, "old", 36, 107), TOPIC.copied(0, "new", 36, 53))
     ledger = folded(log)

@@ -24,7 +24,7 @@ ODD = Shape(
 
 
 @pytest.mark.parametrize("name", ["regular", "diverse", "few"])
-def test_an_audit_finds_what_was_generated(tmp_path: Path, name: str) -> None:
+def test_audit_finds_what_was_generated(tmp_path: Path, name: str) -> None:
     expected = write_logs(tmp_path, SHAPES[name](200))
     assert found_by(audit(load(Request(sources=(str(tmp_path),))))) == replace(expected, bytes=0)
 

@@ -33,7 +33,7 @@ def test_illegal_transitions_and_updates_without_base_are_dropped_and_noted():
     assert partition.table[segment_uuid("a").raw].records == 2
 
 
-def test_the_same_state_again_is_not_dropped_and_takes_its_fields():
+def test_same_state_again_is_not_dropped_and_takes_its_fields():
     log = LogOf(0).add(
         TOPIC.copied(0, "a", 0, 9),
         TOPIC.update(0, "a", DELETING, custom=b"x"),
@@ -53,7 +53,7 @@ def test_first_delete_of_a_new_leader_is_not_a_refusal():
     assert refused == [(1, 0), (2, 0), (3, 0), (4, 1), (5, 2)]
 
 
-def test_an_id_that_was_deleted_is_forgotten():
+def test_id_that_was_deleted_is_forgotten():
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9), TOPIC.deleted(0, "a"), TOPIC.update(0, "a", DELETED))
     ledger = folded(log, keep_deleted=True)
     assert not ledger.partitions[KEY].table
@@ -84,7 +84,7 @@ def test_poison_of_each_kind():
     assert [segment.forgotten_by for segment in ledger.partitions[KEY].forgotten] == ["partition-delete-record"]
 
 
-def test_a_partition_delete_that_is_not_finished_changes_nothing():
+def test_partition_delete_that_is_not_finished_changes_nothing():
     log = LogOf(0).add(TOPIC.partition_delete(0, 0), TOPIC.partition_delete(0, 1), TOPIC.copied(0, "a", 0, 9))
     ledger = folded(log)
     assert not ledger.partition_deletes
@@ -108,7 +108,7 @@ def test_compressed_batches():
     assert len(fold([log]).partitions[KEY].table) == 1
 
 
-def test_a_codec_that_is_not_there_is_never_poison(monkeypatch: pytest.MonkeyPatch):
+def test_codec_that_is_not_there_is_never_poison(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     data = batch(b"anything", count=1, attributes=4)
     log = MetadataLog(partition=0, paths=(), log_start=0, read=lambda: read_records([data], file="m0"))
@@ -131,7 +131,7 @@ def test_damage_in_the_middle_and_a_cut_end():
         assert facts.is_complete is is_tail
 
 
-def test_a_missing_piece_of_the_log_is_noted():
+def test_missing_piece_of_the_log_is_noted():
     first, second = LogOf(0).add(TOPIC.copied(0, "a", 0, 9)), LogOf(0, 7).add(TOPIC.copied(0, "b", 10, 19))
     log = MetadataLog(
         partition=0, paths=(), log_start=0, read=lambda: read_records([first.data + second.data], file="m0")

@@ -42,7 +42,7 @@ def row(rows: SegmentRows, at: int) -> list[int]:
     return [*rows.longs[at : at + LONGS_EACH], *rows.ints[at : at + INTS_EACH]]
 
 
-def test_a_row_is_used_again():
+def test_row_is_used_again():
     numbers = SegmentNumbers()
     first, second = stored(numbers, 1), stored(numbers, 2)
     first[0].give_up(first[1])
@@ -88,7 +88,7 @@ def test_numbers_of_a_segment_are_kept():
     assert (segment.delete_starts, segment.deleting_since_ms, segment.forgotten_by) == (2, 5, None)
 
 
-def test_a_deleted_segment_that_an_epoch_still_shows_keeps_its_row():
+def test_deleted_segment_that_an_epoch_still_shows_keeps_its_row():
     # Two segments with one start offset: deleting the second does not take the first out of the map (KAFKA-15168).
     numbers = SegmentNumbers()
     log = PartitionLog("t", KEY, keep_deleted=False, numbers=numbers)

@@ -79,7 +79,7 @@ def test_segments_that_serve_no_reader_are_drawn_by_the_id_of_their_finding(tmp_
     assert set(others) <= ids
 
 
-def test_a_disk_does_not_show_where_the_local_log_ends(tmp_path: Path):
+def test_disk_does_not_show_where_the_local_log_ends(tmp_path: Path):
     folder = tmp_path / "b1"
     LogOf(0).add(TOPIC.copied(0, "a", 0, 29)).save(folder)
     save_replica(folder, TOPIC, 0, epochs=((0, 0),), bases=(20, 40))
@@ -90,7 +90,7 @@ def test_a_disk_does_not_show_where_the_local_log_ends(tmp_path: Path):
     assert (alone.local, alone.both) == (None, None)
 
 
-def test_the_ages_of_orphans(tmp_path: Path):
+def test_ages_of_orphans(tmp_path: Path):
     starts = {"now": 0, "hour": -2 * HOUR_MS, "month": -40 * 24 * HOUR_MS}
     log = LogOf(0).add(
         *(
@@ -116,7 +116,7 @@ def test_near_ranges_are_joined_and_far_ones_kept():
     assert few(ranges, most=2000) == ranges
 
 
-def test_the_worst_partitions_are_drawn_then_the_largest():
+def test_worst_partitions_are_drawn_then_the_largest():
     statuses = [
         status(f"t{topic}", partition, topic_id=f"id{topic}", bytes=topic * 100 + partition)
         for topic in range(MOST_TOPICS + 10)

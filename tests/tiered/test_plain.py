@@ -74,7 +74,7 @@ def test_both_readers_give_the_same(batches: list[list[bytes | None]]) -> None:
     st.integers(21, 400),
     st.integers(0, 255),
 )
-def test_a_byte_that_is_wrong_is_left_to_the_careful_reader(values: list[bytes], at: int, byte: int) -> None:
+def test_byte_that_is_wrong_is_left_to_the_careful_reader(values: list[bytes], at: int, byte: int) -> None:
     # The CRC is right: what is wrong is what the program wrote that made the record.
     data = b""
     for offset, value in enumerate([values[0], *values]):
@@ -97,7 +97,7 @@ def test_records_of_brokers_are_read_fast() -> None:
     assert plain.newest_ms == BEGIN_MS + 5
 
 
-def test_a_gap_between_offsets_ends_what_is_read_together() -> None:
+def test_gap_between_offsets_ends_what_is_read_together() -> None:
     values = [TOPICS[0].update(0, "a", FINISHED)] * 6
     data = b"".join(batch_of(value, at, BEGIN_MS, at) for value, at in zip(values, (0, 1, 2, 5, 6, 7), strict=True))
     found = list(read_fast([data], file="m0"))

@@ -37,7 +37,7 @@ def read(value: bytes | None) -> RemoteRecord:
     return remote_record(decode_frame(value))
 
 
-def test_a_base_record():
+def test_base_record():
     assert read(BASE) == BaseRecord(
         topic="orders",
         key=KEY,
@@ -55,12 +55,12 @@ def test_a_base_record():
     )
 
 
-def test_an_update():
+def test_update():
     expected = UpdateRecord("orders", KEY, SEGMENT, 2, 1_700_000_002_000, b"\1\2\3", SegmentState.COPY_SEGMENT_FINISHED)
     assert read(UPDATE) == expected
 
 
-def test_a_partition_delete():
+def test_partition_delete():
     finished = PartitionDeleteState.DELETE_PARTITION_FINISHED
     assert read(DELETE) == PartitionDeleteRecord("orders", KEY, 2, 1_700_000_003_000, finished)
 
@@ -95,7 +95,7 @@ def test_record_that_ends_a_metadata_consumer_is_an_error(value: bytes | None, e
         ("tqimKeZwStOEOwRzT3L5oQ", (0, 2, 0), (1, 1, 2), (15, 47, 30)),
     ],
 )
-def test_the_partitioner_is_that_of_kafka(topic_id: str, of_5: tuple, of_8: tuple, of_50: tuple):
+def test_partitioner_is_that_of_kafka(topic_id: str, of_5: tuple, of_8: tuple, of_50: tuple):
     raw = Uuid.parse(topic_id).raw
     for count, expected in ((5, of_5), (8, of_8), (50, of_50)):
         found = tuple(metadata_partition_of(PartitionKey(raw, partition), count) for partition in (0, 1, 7))

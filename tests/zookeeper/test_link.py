@@ -79,7 +79,7 @@ def server() -> Iterator[SilentServer]:
         (lambda zookeeper: zookeeper.delete("/controller", 3), "zookeeper-write-unknown"),
     ],
 )
-def test_a_server_that_falls_silent_is_left_at_once(asks, id: str, server: SilentServer) -> None:
+def test_server_that_falls_silent_is_left_at_once(asks, id: str, server: SilentServer) -> None:
     began = time.monotonic()
     with pytest.raises(KafkactlError) as caught, open_zookeeper(server.address, timeout_ms=600) as zookeeper:
         asks(zookeeper)
@@ -162,7 +162,7 @@ class LargeServer(SilentServer):
         (2**31 - 1, 3, "an answer of 2147483647 bytes; at most 33554432 are taken"),
     ],
 )
-def test_an_answer_that_is_announced_too_large_is_not_waited_for(size: int, number: int, words: str) -> None:
+def test_answer_that_is_announced_too_large_is_not_waited_for(size: int, number: int, words: str) -> None:
     server = LargeServer(size, number)
     try:
         with pytest.raises(UnreachableError, match=words) as caught, open_zookeeper(server.address) as zookeeper:
@@ -173,7 +173,7 @@ def test_an_answer_that_is_announced_too_large_is_not_waited_for(size: int, numb
     assert server.given < 10_000_000
 
 
-def test_a_tree_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tree_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     class Link:
         connect = "zk1:2181"
 
@@ -203,7 +203,7 @@ def test_a_tree_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
         b"",
     ],
 )
-def test_an_answer_that_cannot_be_read_is_a_typed_error_without_a_traceback(
+def test_answer_that_cannot_be_read_is_a_typed_error_without_a_traceback(
     answer: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
     server = SilentServer(answer)

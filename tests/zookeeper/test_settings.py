@@ -41,7 +41,7 @@ TLS = {"zookeeper.ssl.client.enable": "true"}
         ("zk/a\u200bb", [("zk", 2181)], "/a\u200bb"),
     ],
 )
-def test_a_connect_string(text, servers, chroot):
+def test_connect_string(text, servers, chroot):
     found = parse_connect(text)
     assert found.servers == tuple(Address(host, port) for host, port in servers)
     assert found.chroot == chroot
@@ -91,7 +91,7 @@ def test_servers_that_no_client_reaches_are_read_as_the_parser_reads_them(text, 
     assert found.impossible == (found.servers if impossible else ())
 
 
-def test_the_refusal_of_a_connect_string_names_the_separator():
+def test_refusal_of_a_connect_string_names_the_separator():
     for text, words in (
         ("a:1;b:1", "commas alone"),
         ("a:1 b:1", "commas alone"),
@@ -145,7 +145,7 @@ def test_settings_that_kafka_would_not_take(wrong):
     assert caught.value.id == "invalid-zookeeper-setting"
 
 
-def test_the_login_of_a_jaas_file(tmp_path: Path):
+def test_login_of_a_jaas_file(tmp_path: Path):
     file = tmp_path / "jaas.conf"
     file.write_text(
         f'KafkaServer {{ x.PlainLoginModule required username="no"; }};\n'
@@ -168,7 +168,7 @@ def test_the_login_of_a_jaas_file(tmp_path: Path):
         assert caught.value.id == "zookeeper-login-unreadable"
 
 
-def test_a_login_line_in_the_settings():
+def test_login_line_in_the_settings():
     line = f'{MODULE} required username="kafka" password="s3cret";'
     assert zookeeper_settings({"zookeeper.sasl.jaas.config": line}).login.username == "kafka"
     for wrong, id_ in (
@@ -184,7 +184,7 @@ def _header(kind: int, done: int, code: int) -> bytes:
     return struct.pack("!iBi", kind, done, code)
 
 
-def test_an_answer_of_many_reads():
+def test_answer_of_many_reads():
     stat = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
     packed = struct.pack("!qqqqiiiqiiq", *stat)
     answer = b"".join(
@@ -210,19 +210,19 @@ def test_children_of_many():
 
 
 @pytest.mark.parametrize("answer", [b"", b"\0" * 5, _header(-1, 1, -1), _header(GET_DATA, 0, 0)])
-def test_an_answer_that_is_none(answer):
+def test_answer_that_is_none(answer):
     with pytest.raises((ValueError, struct.error)):
         MultiRead(GET_DATA, ["/a"]).deserialize(answer, 0)
 
 
 @pytest.mark.parametrize("value", ["1" * 6_000, "0", "-5", "2147483648", "x", ""])
-def test_a_session_timeout_that_is_not_a_number_of_milliseconds(value: str):
+def test_session_timeout_that_is_not_a_number_of_milliseconds(value: str):
     with pytest.raises(InputError) as caught:
         zookeeper_settings({"zookeeper.session.timeout.ms": value})
     assert caught.value.id == "invalid-zookeeper-setting"
 
 
-def test_a_login_file_whose_name_no_file_can_have():
+def test_login_file_whose_name_no_file_can_have():
     with pytest.raises(InputError) as caught:
         zookeeper_settings({"java.security.auth.login.config": "a\0b"})
     assert caught.value.id == "zookeeper-login-unreadable"

@@ -163,7 +163,7 @@ def test_equal_members_give_equal_bytes(tmp_path: Path) -> None:
     assert written(tmp_path / "a.zip").read_bytes() == written(tmp_path / "b.zip", backwards).read_bytes()
 
 
-def test_a_member_that_fails_half_way_is_not_there(tmp_path: Path) -> None:
+def test_member_that_fails_half_way_is_not_there(tmp_path: Path) -> None:
     def failing() -> object:
         yield b"half"
         raise OSError("the disk is bad")
@@ -196,7 +196,7 @@ def test_nothing_is_overwritten_unless_it_is_forced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["fsync", "fchmod", "replace", "publish"])
 @pytest.mark.parametrize("force", [True, False])
-def test_an_operation_that_fails_leaves_the_old_file_or_none(
+def test_operation_that_fails_leaves_the_old_file_or_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, force: bool
 ) -> None:
     path = tmp_path / "a.zip"
@@ -221,7 +221,7 @@ def test_an_operation_that_fails_leaves_the_old_file_or_none(
 
 
 @pytest.mark.parametrize(("name", "calls"), one_in(2, [("fchmod", 0), ("fdopen", 0), ("fsync", 1), ("fsync", 0)]))
-def test_a_process_that_is_killed_leaves_no_half_archive(tmp_path: Path, name: str, calls: int) -> None:
+def test_process_that_is_killed_leaves_no_half_archive(tmp_path: Path, name: str, calls: int) -> None:
     path = tmp_path / "a.zip"
     path.write_bytes(b"mine")
     done = subprocess.run([sys.executable, "-c", KILLED, str(path), name, str(calls)], check=False, timeout=120)
@@ -238,7 +238,7 @@ def test_bundle_that_readers_refuse_is_not_written(tmp_path: Path) -> None:
     assert error.value.id == "bundle-too-large" and not list(tmp_path.iterdir())
 
 
-def test_a_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     class Full(io.BytesIO):
         def write(self, _data: object) -> int:
             raise OSError(28, "No space left on device")
@@ -357,7 +357,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_stranger_s_archive_is_a_typed_error(tmp_path: Path, name: str) -> None:
+def test_stranger_s_archive_is_a_typed_error(tmp_path: Path, name: str) -> None:
     make, id = HOSTILE[name]
     path = make(tmp_path / "a.zip")
     with pytest.raises(InputError) as error:

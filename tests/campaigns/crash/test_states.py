@@ -62,7 +62,7 @@ def _written(root: Path, *, sync: bool, sync_folder: bool, staged: bool) -> None
         ({}, None),
     ],
 )
-def test_a_flawed_writer_is_found(flaw: dict[str, bool], found: str | None, scratch: Path) -> None:
+def test_flawed_writer_is_found(flaw: dict[str, bool], found: str | None, scratch: Path) -> None:
     how = {"sync": True, "sync_folder": True, "staged": True, **flaw}
 
     def prepare(root: Path) -> None:

@@ -10,7 +10,7 @@ from tests.campaigns.fuzz import campaign, corpus_choice
 from tests.campaigns.fuzz.targets import TARGETS
 
 
-def test_the_choice_of_inputs_keeps_what_reaches_more() -> None:
+def test_choice_of_inputs_keeps_what_reaches_more() -> None:
     from kafkactl.protocol.text.java_text import parse_boolean
 
     def feed(data: bytes) -> object:
@@ -37,7 +37,7 @@ def test_ledger_is_read_as_it_is_written_and_a_complete_campaign_starts_again() 
     assert again.rows["jaas"] == campaign.Row(corpus=3, failures=1)
 
 
-def test_a_campaign_is_complete_when_every_target_was_tried_enough_or_says_why_not() -> None:
+def test_campaign_is_complete_when_every_target_was_tried_enough_or_says_why_not() -> None:
     rows = {name: campaign.Row(executions=10_000) for name in TARGETS}
     rows["jaas"] = campaign.Row(executions=campaign.EXECUTIONS)
     assert campaign.Figures(rows).is_complete and not campaign.Figures(rows).few
@@ -53,5 +53,5 @@ def test_a_campaign_is_complete_when_every_target_was_tried_enough_or_says_why_n
 @pytest.mark.skipif(
     find_spec("atheris") is None, reason="needs atheris, which `make lab` installs where it has a wheel"
 )
-def test_the_campaign() -> None:
+def test_campaign() -> None:
     assert campaign.campaign() == []

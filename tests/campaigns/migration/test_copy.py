@@ -11,7 +11,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_real_copy_is_the_predicted_one(release, tmp_path):
+def test_real_copy_is_the_predicted_one(release, tmp_path):
     for attempt in range(ATTEMPTS):
         if capture(release, tmp_path / str(attempt), tmp_path):
             break

@@ -219,7 +219,7 @@ def test_zookeeper_hangs_for_longer_than_a_session_lasts(tmp_path: Path) -> None
     write_section("3.9.2: ZooKeeper hangs for longer than a session lasts", notes, canary.result)
 
 
-def test_a_slow_zookeeper(tmp_path: Path) -> None:
+def test_slow_zookeeper(tmp_path: Path) -> None:
     # The driver's own way to it is slow, then as good as dead, then well again.
     notes = []
     with MigrationCluster("3.9.2", tmp_path, brokers=1) as cluster, SlowWay(delay_s=0.15) as way:
@@ -240,7 +240,7 @@ def test_a_slow_zookeeper(tmp_path: Path) -> None:
     write_section("3.9.2: a slow ZooKeeper", notes, None)
 
 
-def test_the_driver_raises_a_low_epoch_in_its_rollback(tmp_path: Path) -> None:
+def test_driver_raises_a_low_epoch_in_its_rollback(tmp_path: Path) -> None:
     # KAFKA-20488: partitions carry KRaft's epoch, which is above /controller_epoch after many elections.
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")

@@ -84,7 +84,7 @@ def test_each_phase_is_observed_with_its_modes(observed: dict[str, Observation])
     assert modes(observed["M7"]) == [Mode.KRAFT, Mode.MIGRATING, Mode.KRAFT]
 
 
-def test_the_four_witnesses_of_a_broker(observed: dict[str, Observation]):
+def test_four_witnesses_of_a_broker(observed: dict[str, Observation]):
     # zk-migration-measured 7.1: znode, record, tag, observer.
     for state, entered in (("M4L", {1}), ("M6", {1, 2})):
         found = observed[state]
@@ -135,7 +135,7 @@ def test_configurations_and_disks(observed: dict[str, Observation]):
     assert controller.kafka_version == "3.9"
 
 
-def test_a_redacted_one_holds_no_secret(observed: dict[str, Observation], folder: Path):
+def test_redacted_one_holds_no_secret(observed: dict[str, Observation], folder: Path):
     tree, log = observed["M6"].tree, observed["M6"].log
     assert tree is not None
     assert log is not None

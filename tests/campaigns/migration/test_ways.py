@@ -86,7 +86,7 @@ def _forward(operator: Operator, goal: str) -> None:
     operator.go(plan_forward, until=lambda state: state == goal)
 
 
-def test_a_low_epoch_is_raised_in_the_rollback(tmp_path: Path) -> None:
+def test_low_epoch_is_raised_in_the_rollback(tmp_path: Path) -> None:
     # KAFKA-20488: controllers restarted before the brokers enter put KRaft's epoch above ZooKeeper's.
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
         cluster.reach("M0")
@@ -117,7 +117,7 @@ def test_a_low_epoch_is_raised_in_the_rollback(tmp_path: Path) -> None:
         assert {state.leader for state in states if state is not None} == {2}
 
 
-def test_a_stale_migration_is_seen_in_time_and_rolled_back(tmp_path: Path) -> None:
+def test_stale_migration_is_seen_in_time_and_rolled_back(tmp_path: Path) -> None:
     # A new quorum on the /migration of an old one empties ZooKeeper when its log is as long as the old offset.
     #
     # The brokers, still in migration mode, exit when they hear of it ("The leader requested truncation to offset 8,

@@ -12,7 +12,7 @@ from tests.campaigns.mutation.mutants import ROOT, mutants_of, sample
 
 SMALL = "kafkactl/cluster/quorum/majority.py"
 # One quick test of it: a runner runs its tests on the code as it is before it takes orders.
-MAJORITY = ["tests/quorum/test_majority.py::test_a_majority_is_the_fewest_that_outnumber_the_rest"]
+MAJORITY = ["tests/quorum/test_majority.py::test_majority_is_the_fewest_that_outnumber_the_rest"]
 # Faults in what protects a cluster: module, code, the fault in its place, and tests of which one has to fail.
 PLANTED = [
     ("kafkactl/cluster/quorum/majority.py", "// 2 + 1", "// 2 - 1", MAJORITY[0]),
@@ -42,7 +42,7 @@ def runner() -> Iterator[Runner]:
 
 
 @pytest.mark.parametrize(("path", "was", "now", "tests"), PLANTED, ids=[row[0] for row in PLANTED])
-def test_a_fault_is_caught(runner: Runner, path: str, was: str, now: str, tests: str):
+def test_fault_is_caught(runner: Runner, path: str, was: str, now: str, tests: str):
     answer = runner.ask(fault(path, was, now) | {"tests": [tests]})
     assert answer["code"] == 1
     assert answer["failed"].startswith(tests)
@@ -57,7 +57,7 @@ def test_without_a_fault_the_same_tests_pass(runner: Runner):
     assert answer["tests"] > len(files)
 
 
-def test_a_fault_in_a_function_is_tried_without_an_import(runner: Runner):
+def test_fault_in_a_function_is_tried_without_an_import(runner: Runner):
     source = (ROOT / SMALL).read_text(encoding="utf-8")
     answer = runner.ask_forked(SMALL, source.replace("// 2 + 1", "// 2 - 1"))
     assert (answer["code"], answer["failed"].partition("[")[0]) == (1, MAJORITY[0])
@@ -65,7 +65,7 @@ def test_a_fault_in_a_function_is_tried_without_an_import(runner: Runner):
         assert runner.ask_forked(SMALL, same)["code"] is None
 
 
-def test_a_fault_outside_of_functions_is_caught_where_a_test_imports_a_benchmark():
+def test_fault_outside_of_functions_is_caught_where_a_test_imports_a_benchmark():
     # The benchmarks import kafkactl: what runs the tests must not import them once for all mutants.
     tests = ("tests/metadata/log/test_keys.py", "tests/metadata/log/test_fuzz_log.py")
     order = fault("kafkactl/metadata/log/keys.py", '{"Owner": "principal"', '{"OWNER": "principal"')
@@ -73,12 +73,12 @@ def test_a_fault_outside_of_functions_is_caught_where_a_test_imports_a_benchmark
         assert runner.ask(order | {"tests": tests})["failed"].startswith(tests[0])
 
 
-def test_a_fault_that_ends_the_import_is_caught(runner: Runner):
+def test_fault_that_ends_the_import_is_caught(runner: Runner):
     answer = runner.ask(fault(SMALL, "from __future__", "raise ValueError\nfrom __future__") | {"tests": MAJORITY})
     assert answer["code"] not in (0, None)
 
 
-def test_a_loop_without_an_end_is_ended(runner: Runner):
+def test_loop_without_an_end_is_ended(runner: Runner):
     order = fault(SMALL, "    return size // 2 + 1", "    while True:\n        pass")
     assert runner.ask(order | {"tests": MAJORITY, "most_seconds": 1})["failed"] == "ended by a loop without an end"
 
@@ -118,13 +118,13 @@ def test_files_are_run_for_the_package_that_they_guard():
     assert guarding(package, given) == ("tests/quorum/test_majority.py", "tests/change/test_journal.py")
 
 
-def test_a_larger_sample_holds_the_smaller():
+def test_larger_sample_holds_the_smaller():
     few, more = sample(SMALL, 4), sample(SMALL, 9)
     assert more[:4] == few
     assert len({mutant.operator for mutant in few}) == 4
 
 
-def test_the_table_is_true():
+def test_table_is_true():
     for package in packages():
         assert package.modules
         assert package.tests
@@ -133,7 +133,7 @@ def test_the_table_is_true():
     assert len(set(modules)) == len(modules)
 
 
-def test_the_explained_mutants_are_of_the_table():
+def test_explained_mutants_are_of_the_table():
     modules = {path for package in packages() for path in package.modules}
     for row in explained().values():
         assert row["mutant"].partition(":")[0] in modules

@@ -37,7 +37,7 @@ def commands(answer: dict[str, Any]) -> list[tuple[str, int, frozenset[str]]]:
 
 
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
-def test_the_scenes_are_the_same_and_no_process_stays(release: str, tmp_path: Path) -> None:
+def test_scenes_are_the_same_and_no_process_stays(release: str, tmp_path: Path) -> None:
     real = shown(tmp_path, "--kafka", str(maven.jars(release)))
     assert (real["cluster"], real["release"]) == ("kafka", release)
     assert commands(real) == commands(shown(tmp_path))

@@ -9,7 +9,7 @@ from tests.campaigns.simulator.planted import BUGS, search
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_a_bug_is_found(bug):
+def test_bug_is_found(bug):
     figures = Figures("bugs")
     found = search(bug, 100_000)
     assert found is not None

@@ -34,14 +34,14 @@ def test_no_invariant_is_broken() -> None:
     assert broken == 0
 
 
-def test_the_next_slice_is_of_the_cell_that_is_most_behind() -> None:
+def test_next_slice_is_of_the_cell_that_is_most_behind() -> None:
     rows = {cell: Row(runs=cell.goal // 2) for cell in CELLS}
     behind = CELLS[5]
     rows[behind].runs = behind.goal // 3
     assert next(orders(rows, float("inf"))) == Order(behind, rows[behind].runs, rows[behind].runs + behind.length.slice)
 
 
-def test_the_slices_end_with_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_end_with_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "ALL_RUNS", 100_000)
     made: dict[Cell, list[Order]] = {cell: [] for cell in CELLS}
     for order in orders({cell: Row() for cell in CELLS}, float("inf")):
@@ -52,7 +52,7 @@ def test_the_slices_end_with_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 100_000 <= sum(cell.goal for cell in CELLS) < 100_000 + len(CELLS)
 
 
-def test_a_campaign_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_campaign_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Two parts in one process are what one part in two processes is.
     few = [cell for cell in CELLS if cell[:3] == ("rolling-restart", "3.9", 3)]
     monkeypatch.setattr(campaigns, "CELLS", few)
@@ -73,7 +73,7 @@ def _cell_with_a_fault_of_kafka() -> Cell:
     return cell
 
 
-def test_a_run_that_breaks_by_a_fault_of_kafka_is_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_that_breaks_by_a_fault_of_kafka_is_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     order = Order(_cell_with_a_fault_of_kafka(), BROKEN_BY_KAFKA, BROKEN_BY_KAFKA + 1)
     row = run_slice(order)
     assert (row.runs, row.broken, row.by_kafka) == (1, [], {BROKEN_BY_KAFKA: "voters not read after a truncation"})

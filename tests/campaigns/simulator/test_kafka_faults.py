@@ -20,7 +20,7 @@ from tests.campaigns.simulator.ledger import CELLS, quorum_for
         (("voter-change", "3.9", 3), 5, 18128, "liveness", EQUAL_PAUSES),
     ],
 )
-def test_a_run_breaks_by_what_kafka_does(
+def test_run_breaks_by_what_kafka_does(
     case: tuple[str, str, int], seconds: int, seed: int, invariant: str, fault: KafkaFault
 ) -> None:
     cell = next(cell for cell in CELLS if cell[:3] == case and cell.length.seconds == seconds)

@@ -30,7 +30,7 @@ def test_topics(title: str, act: Act, release: str, tmp_path: Path, lab_pool: Po
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.name)
-def test_the_metadata_topic(harm: Harm, release: str, tmp_path: Path, lab_pool: Pool) -> None:
+def test_metadata_topic(harm: Harm, release: str, tmp_path: Path, lab_pool: Pool) -> None:
     rows = performed(harmed(harm), release, tmp_path / "cluster", harm.settings)
     write_section("the metadata topic", release, rows, scenes=OF_METADATA)
     assert [row for row in rows if row.wrong] == []

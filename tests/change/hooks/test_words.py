@@ -28,21 +28,21 @@ def made(text: str, **more: str | tuple[str, ...]) -> tuple[str, ...]:
     return words_of(parse_template(text, where="t"), {**VALUES, **more}, where="t")
 
 
-def test_a_text_is_split_before_values_are_put_in() -> None:
+def test_text_is_split_before_values_are_put_in() -> None:
     assert made("run --file={config_path} 'two words' {node_id}") == (
         "run", "--file=/etc/kafka/a b.properties", "two words", "1",
     )  # fmt: skip
     assert made("run {x}", x=NASTY) == ("run", NASTY)
 
 
-def test_a_value_for_a_remote_shell_is_quoted() -> None:
+def test_value_for_a_remote_shell_is_quoted() -> None:
     words = made("ssh h cat {x:q}", x=NASTY)
     heard = subprocess.run(["sh", "-c", "printf %s " + words[-1]], capture_output=True, text=True, check=True)
     assert heard.stdout == NASTY
     assert made("find {log_dirs:q}") == ("find", "/d1 '/d 2'")
 
 
-def test_a_list_is_spread_over_words_and_only_as_a_word_of_its_own() -> None:
+def test_list_is_spread_over_words_and_only_as_a_word_of_its_own() -> None:
     assert made("find {log_dirs*} -x") == ("find", "/d1", "/d 2", "-x")
     assert made("find {host*}") == ("find", "h1")
     with pytest.raises(InputError, match="must be a separate word"):
@@ -79,13 +79,13 @@ def test_unknown_value_in_a_template_is_refused_before_a_run(template: str) -> N
 
 
 @pytest.mark.parametrize("value", ["a\nb", "a\0b", "a\rb"])
-def test_a_value_with_a_line_break_is_refused(value: str) -> None:
+def test_value_with_a_line_break_is_refused(value: str) -> None:
     with pytest.raises(InputError) as caught:
         made("run {x}", x=value)
     assert caught.value.id == "hook-value-invalid"
 
 
-def test_a_value_cannot_become_an_option() -> None:
+def test_value_cannot_become_an_option() -> None:
     with pytest.raises(InputError, match="option") as caught:
         made("ssh {host}", host="-oProxyCommand=touch /tmp/x")
     assert caught.value.id == "hook-value-invalid"
@@ -97,7 +97,7 @@ def test_a_value_cannot_become_an_option() -> None:
 
 @pytest.mark.parametrize("template", ["find {log_dirs*} -maxdepth 1", "ssh h find {log_dirs:q}", "ls --all={log_dirs}"])
 @pytest.mark.parametrize("name", ["-exec", "(", "!", "data", "", "./d", "/a/../b", "/a/", "//a", "/a/./b", "-", "\t/a"])
-def test_a_list_holds_absolute_directories_and_no_option(template: str, name: str) -> None:
+def test_list_holds_absolute_directories_and_no_option(template: str, name: str) -> None:
     with pytest.raises(InputError) as caught:
         made(template, log_dirs=("/data", name))
     assert caught.value.id == "hook-value-invalid"
@@ -116,7 +116,7 @@ def test_names_that_come_from_a_cluster_are_names(name: str) -> None:
     ("text", "path"),
     [("/data", "/data"), ("//data//1/", "/data/1"), ("/a/./b", "/a/b"), ("/d,1+2=3@h%:x", "/d,1+2=3@h%:x")],
 )
-def test_a_directory_of_a_nodes_file_is_normalised(text: str, path: str) -> None:
+def test_directory_of_a_nodes_file_is_normalised(text: str, path: str) -> None:
     assert directory_of_node(text, where="broker 1") == path
 
 
@@ -124,7 +124,7 @@ def test_a_directory_of_a_nodes_file_is_normalised(text: str, path: str) -> None
     "text",
     ["", "data", "-exec", "../x", "/a/../../etc", "/a;id", "/a b", "/$(id)", "/a*", "/~", "/a\nb", "/ü", "(", "/a'b"],
 )
-def test_a_directory_of_a_nodes_file_that_could_be_read_otherwise_is_refused(text: str) -> None:
+def test_directory_of_a_nodes_file_that_could_be_read_otherwise_is_refused(text: str) -> None:
     with pytest.raises(InputError) as caught:
         directory_of_node(text, where="broker 1")
     assert caught.value.id == "node-directory-refused"
@@ -140,7 +140,7 @@ def test_ready_made_hooks_use_what_is_given(name: str) -> None:
         words_of(template, {**fill, **dict.fromkeys(LISTS, ("/v",)), "metadata_dir": "/v"}, where=name)
 
 
-def test_the_swap_over_ssh_replaces_what_it_expects_and_nothing_else(tmp_path) -> None:
+def test_swap_over_ssh_replaces_what_it_expects_and_nothing_else(tmp_path) -> None:
     # A shell takes the remote side, as with sshd: the words after the host, joined by spaces.
     file = tmp_path / "server's $HOME.properties"
     file.write_text("old")

@@ -37,7 +37,7 @@ def unregistered(
 @pytest.mark.parametrize(
     ("node_id", "request_name"), [(DEAD_BROKER, "UnregisterBroker"), (DEAD_CONTROLLER, "UnregisterController")]
 )
-def test_a_dead_node_is_unregistered_and_looked_for_twice(listener: Role, node_id: int, request_name: str) -> None:
+def test_dead_node_is_unregistered_and_looked_for_twice(listener: Role, node_id: int, request_name: str) -> None:
     cluster = UnregisteringCluster()
     result = unregistered(cluster, node_id, listener)
     assert (result.outcome, result.findings) == (Outcome.DONE, ())
@@ -58,14 +58,14 @@ def test_a_dead_node_is_unregistered_and_looked_for_twice(listener: Role, node_i
         ("unreadable", Outcome.UNKNOWN, ["unregister-outcome-unknown"]),
     ],
 )
-def test_the_outcome_is_read_and_never_guessed(how: str, outcome: Outcome, ids: list[str]) -> None:
+def test_outcome_is_read_and_never_guessed(how: str, outcome: Outcome, ids: list[str]) -> None:
     cluster = UnregisteringCluster(how)
     result = unregistered(cluster)
     assert (result.outcome, [finding.id for finding in result.findings]) == (outcome, ids)
     assert len(cluster.sent) == 1, "a change is sent once"
 
 
-def test_a_node_that_came_back_since_the_plan_is_left_alone() -> None:
+def test_node_that_came_back_since_the_plan_is_left_alone() -> None:
     cluster = UnregisteringCluster()
     with cluster.client(Role.CONTROLLER) as client:
         state = observe_cluster_state(client).state
@@ -77,7 +77,7 @@ def test_a_node_that_came_back_since_the_plan_is_left_alone() -> None:
     assert cluster.sent == []
 
 
-def test_a_node_that_another_operator_has_unregistered() -> None:
+def test_node_that_another_operator_has_unregistered() -> None:
     cluster = UnregisteringCluster()
     with cluster.client(Role.CONTROLLER) as client:
         state = observe_cluster_state(client).state
@@ -87,7 +87,7 @@ def test_a_node_that_another_operator_has_unregistered() -> None:
     assert cluster.sent == []
 
 
-def test_a_port_that_is_taken_by_a_process_that_hangs() -> None:
+def test_port_that_is_taken_by_a_process_that_hangs() -> None:
     cluster = UnregisteringCluster()
     with socket.create_server(("127.0.0.1", 0)) as hanging, cluster.client(Role.CONTROLLER) as client:
         cluster.dead_port = hanging.getsockname()[1]

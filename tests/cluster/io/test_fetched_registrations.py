@@ -20,7 +20,7 @@ SNAPSHOT = golden("snapshot-4.4.0-standalone.checkpoint.bin")
 OTHER_SNAPSHOT = golden("first-4.3.1-14-voters.checkpoint.bin")
 
 
-def test_a_log_of_a_real_node():
+def test_log_of_a_real_node():
     log = RegistrationLog()
     read_batches(log, SEGMENT)
     found = log.registrations()
@@ -45,7 +45,7 @@ def _batch(offset, values):
 
 
 @pytest.mark.parametrize("parts", [(SNAPSHOT,), (OTHER_SNAPSHOT, SNAPSHOT)])
-def test_a_snapshot_covers_everything_before_it(monkeypatch, parts):
+def test_snapshot_covers_everything_before_it(monkeypatch, parts):
     given = [FetchedPiece(base_offset=0, end_offset=9, data=SEGMENT)]
     given += [FetchedSnapshot(end_offset=20, epoch=1, pieces=lambda batch=batch: [batch]) for batch in parts]
     monkeypatch.setattr(fetched_registrations, "iterate_metadata_log", lambda client, quorum: iter(given))

@@ -118,7 +118,7 @@ class TestALog:
         leader.high_watermark = 2
         assert b"".join(log_of(leader).pieces()) == batch(0, 2)
 
-    def test_a_snapshot_comes_first_and_piece_by_piece(self) -> None:
+    def test_snapshot_comes_first_and_piece_by_piece(self) -> None:
         leader = Leader([batch(10), batch(11)], snapshot=(10, 2), start=10)
         log = log_of(leader)
         assert log.snapshot is not None
@@ -143,7 +143,7 @@ class TestALog:
             _, *pieces = iterate_metadata_log(client, from_offset=5, whole=True, up_to=12)
             assert b"".join(piece.data for piece in pieces) == b"".join(batches[first - 10 : 2])
 
-    def test_a_log_from_offset_0_with_a_snapshot_is_given_from_1(self) -> None:
+    def test_log_from_offset_0_with_a_snapshot_is_given_from_1(self) -> None:
         leader = Leader([batch(0), batch(1), batch(2)], snapshot=(3, 3))
         with leader, Client([leader.address], Role.CONTROLLER, limits=LIMITS) as client:
             _, piece = iterate_metadata_log(client, whole=True)
@@ -157,7 +157,7 @@ class TestALog:
             assert (part.base_offset, part.end_offset, part.data) == (2, 6, batch(2, 3) + batch(5))
             assert list(iterate_metadata_log(client, from_offset=7)) == []
 
-    def test_a_leader_that_was_asked_just_now_is_not_asked_again(self) -> None:
+    def test_leader_that_was_asked_just_now_is_not_asked_again(self) -> None:
         leader = Leader([batch(0, 2), batch(2), batch(3)])
         with leader, Client([leader.address], Role.CONTROLLER, limits=LIMITS) as client:
             known = describe_quorum(client)
@@ -173,7 +173,7 @@ class TestALog:
         leader.epochs = [5, 5, 6, 6]
         assert log_of(leader).leader_epoch == 6
 
-    def test_a_cut_batch_at_the_end_of_an_answer_is_asked_for_again(self) -> None:
+    def test_cut_batch_at_the_end_of_an_answer_is_asked_for_again(self) -> None:
         leader = Leader([batch(0), batch(1), batch(2)])
 
         def cut(name: str, partition: dict[str, Any]) -> None:
@@ -250,13 +250,13 @@ class TestHostileAnswers:
         leader.spoil = changed(**values)
         assert refused(leader).id == "invalid-fetch-response"
 
-    def test_a_snapshot_that_is_too_large_is_not_begun(self) -> None:
+    def test_snapshot_that_is_too_large_is_not_begun(self) -> None:
         leader = Leader([batch(10)], snapshot=(10, 2), start=10)
         leader.spoil = changed(Size=2**62)
         assert refused(leader).id == "snapshot-too-large"
         assert leader.names().count("FetchSnapshot") == 1
 
-    def test_a_log_that_has_no_end_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_log_that_has_no_end_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(metadata_fetch, "MOST_LOG_BYTES", 1000)
         leader = Leader([batch(offset) for offset in range(100)])
         error = refused(leader)
@@ -264,7 +264,7 @@ class TestHostileAnswers:
         assert "1000 bytes" in error.message
         assert leader.names().count("Fetch") < 50
 
-    def test_a_snapshot_that_is_gone_when_it_is_asked_for(self) -> None:
+    def test_snapshot_that_is_gone_when_it_is_asked_for(self) -> None:
         leader = Leader([batch(10), batch(11)], snapshot=(10, 2), start=10)
 
         def gone(name: str, partition: dict[str, Any]) -> None:

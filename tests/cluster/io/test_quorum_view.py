@@ -86,7 +86,7 @@ def test_unreachable_controllers_leave_the_brokers_view():
     assert ids(check_health(state)) == {"controllers-out-of-reach"}
 
 
-def test_an_unreachable_broker_does_not_hide_the_controllers():
+def test_unreachable_broker_does_not_hide_the_controllers():
     with running(Quorum(kraft_version=0, version=1), brokers=(21,)) as quorum:
         broker = quorum.brokers[21].address
         state = look_with(client_at(Address("127.0.0.1", 1), broker, role=Role.BROKER))
@@ -99,7 +99,7 @@ def test_combined_nodes_count_as_controllers():
     assert {id: node.role for id, node in state.nodes.items()} == dict.fromkeys((1, 2, 3, 4), Role.CONTROLLER)
 
 
-def test_a_dead_voter_is_found_by_the_leaders_clock():
+def test_dead_voter_is_found_by_the_leaders_clock():
     with running(Quorum(ages_ms={3: 60_000}), down=(3,)) as quorum:
         state = look(quorum, 1, 2)
     assert [voter.alive for voter in state.voters] == [True, True, False]
@@ -140,7 +140,7 @@ def test_directory_ids_in_a_static_quorum_are_not_shown():
         assert {voter.directory_id for voter in look(quorum, 2).voters} == {None}
 
 
-def test_a_port_without_a_listener_is_found():
+def test_port_without_a_listener_is_found():
     with running(Quorum(endpoints={3: Address("127.0.0.1", 1)})) as quorum:
         state = look(quorum)
     found = check_health(state)
@@ -154,7 +154,7 @@ def test_other_spelling_of_a_registered_address_is_equal():
         assert check_health(look(quorum)) == ()
 
 
-def test_a_port_where_another_controller_answers_is_found():
+def test_port_where_another_controller_answers_is_found():
     with running(Quorum()) as quorum:
         quorum.endpoints[3] = quorum.endpoints[1]
         found = check_health(look(quorum))
@@ -162,13 +162,13 @@ def test_a_port_where_another_controller_answers_is_found():
     assert {finding.subject for finding in found} == {"controller 3"}
 
 
-def test_a_port_of_a_broker_in_the_voter_set_is_found():
+def test_port_of_a_broker_in_the_voter_set_is_found():
     with running(Quorum(), brokers=(21,)) as quorum:
         quorum.endpoints[3] = quorum.brokers[21].address
         assert "voter-endpoint-of-another" in ids(check_health(look(quorum)))
 
 
-def test_a_port_of_another_cluster_in_the_voter_set_is_found():
+def test_port_of_another_cluster_in_the_voter_set_is_found():
     with running(Quorum()) as quorum, running(Quorum(cluster_id="AAAAAAAAAAAAAAAAAAAAEQ")) as other:
         quorum.endpoints[3] = other.endpoints[3]
         found = check_health(look(quorum))
@@ -209,7 +209,7 @@ def test_without_a_leader_a_dynamic_quorum_has_the_voters_of_a_disk():
     assert (state.tolerates, state.sources["voters"]) == (-1, "the log in /c1")
 
 
-def test_a_broker_that_waits_for_a_leader_names_the_controllers():
+def test_broker_that_waits_for_a_leader_names_the_controllers():
     quorum = Quorum(leader_id=9, overrides={(21, "DescribeQuorum"): SILENCE})
     with running(quorum, brokers=(21,), down=(3,)):
         servers = ",".join(str(at) for at in quorum.endpoints.values())
@@ -219,7 +219,7 @@ def test_a_broker_that_waits_for_a_leader_names_the_controllers():
     assert {id: node.answers for id, node in state.nodes.items() if id != 21} == {1: True, 2: True, 3: False}
 
 
-def test_a_broker_that_cannot_reach_the_leader_is_named_as_a_broker():
+def test_broker_that_cannot_reach_the_leader_is_named_as_a_broker():
     quorum = Quorum(overrides={(21, "DescribeQuorum"): SILENCE})
     with running(quorum, brokers=(21, 22)):
         state = look(quorum, role=Role.BROKER)
@@ -312,7 +312,7 @@ def test_denied_question_is_unknown_and_reported():
     assert not is_broken(state, check_health(state))
 
 
-def test_the_absence_of_a_leader_is_not_claimed_where_the_question_is_refused():
+def test_absence_of_a_leader_is_not_claimed_where_the_question_is_refused():
     refusal = Reply(body=quorum_body(top=DENIED))
     overrides = {(id, "DescribeQuorum"): refusal for id in (1, 2, 3)}
     with running(Quorum(overrides=overrides)) as quorum, pytest.raises(UnreachableError) as caught:
@@ -320,7 +320,7 @@ def test_the_absence_of_a_leader_is_not_claimed_where_the_question_is_refused():
     assert caught.value.id == "not-authorised"
 
 
-def test_a_leader_that_only_others_can_see_is_reported():
+def test_leader_that_only_others_can_see_is_reported():
     with running(Quorum(epoch=12), down=(2,)) as quorum:
         state = look(quorum, 1, 3)
     assert state.leader_id == -1
@@ -328,7 +328,7 @@ def test_a_leader_that_only_others_can_see_is_reported():
     assert (found.subject, found.evidence) == ("controller 2", {"leader_epoch": 12})
 
 
-def test_a_leader_whose_connection_was_lost_is_asked_once_more():
+def test_leader_whose_connection_was_lost_is_asked_once_more():
     lost: list[str] = []
 
     def at_first(asked):
@@ -342,7 +342,7 @@ def test_a_leader_whose_connection_was_lost_is_asked_once_more():
     assert (state.leader_id, lost[0], is_broken(state, check_health(state))) == (2, "ApiVersions", False)
 
 
-def test_a_leader_that_is_elected_during_the_observation_is_found():
+def test_leader_that_is_elected_during_the_observation_is_found():
     asked_before: list[str] = []
 
     def not_yet(asked):
@@ -357,14 +357,14 @@ def test_a_leader_that_is_elected_during_the_observation_is_found():
     assert (state.leader_id, state.leader_epoch, is_broken(state, check_health(state))) == (2, 12, False)
 
 
-def test_a_leader_out_of_reach_is_not_called_absent():
+def test_leader_out_of_reach_is_not_called_absent():
     with running(Quorum(epoch=12), down=(2,)) as quorum:
         findings = check_health(look(quorum, 1, 3))
     (found,) = [finding for finding in findings if finding.id == "no-quorum-leader"]
     assert found.message.startswith("no controller that answered leads the quorum")
 
 
-def test_a_silent_bootstrap_node_is_reported_and_the_others_answer():
+def test_silent_bootstrap_node_is_reported_and_the_others_answer():
     with running(Quorum()) as quorum:
         state = look_at(Address("127.0.0.1", 1), quorum.controllers[1].address)
     assert (state.leader_id, ids(state.findings)) == (2, {"bootstrap-node-silent"})
@@ -400,7 +400,7 @@ def test_disks_answer_where_no_node_does():
     assert (state.leader_id, state.leader_epoch, [voter.id for voter in state.voters]) == (-1, 3, [1, 2])
 
 
-def test_a_brokers_port_named_as_a_controllers_is_refused():
+def test_brokers_port_named_as_a_controllers_is_refused():
     with running(Quorum(), brokers=(21,)) as quorum, pytest.raises(UnreachableError) as caught:
         look_at(quorum.brokers[21].address)
     assert caught.value.id == "wrong-endpoint-type"
@@ -431,7 +431,7 @@ def test_a_brokers_port_named_as_a_controllers_is_refused():
         "silent",
     ],
 )
-def test_a_leader_that_answers_nonsense_is_not_a_leader(answer):
+def test_leader_that_answers_nonsense_is_not_a_leader(answer):
     with running(Quorum(overrides={(2, "DescribeQuorum"): answer})) as quorum:
         state = look(quorum)
     assert state.leader_id == -1
@@ -450,7 +450,7 @@ def test_node_without_an_identity_has_no_id(words):
     assert [probe.node_id for probe in state.probes if probe.endpoint.port == quorum.endpoints[2].port] == [None]
 
 
-def test_an_observer_keeps_its_connections_and_sees_what_changes():
+def test_observer_keeps_its_connections_and_sees_what_changes():
     with (
         running(Quorum()) as quorum,
         quorum.client() as client,
@@ -470,7 +470,7 @@ LONG_MS = 60_000.0
 
 
 @pytest.mark.parametrize("named", [(1, 2, 3), (2,)])
-def test_a_voter_that_was_silent_does_not_delay_an_observation_with_a_leader(named):
+def test_voter_that_was_silent_does_not_delay_an_observation_with_a_leader(named):
     # Neither where it is named at the start nor where the voter set names it.
     silent = SilentNodes()
     is_over = threading.Event()
@@ -489,7 +489,7 @@ def test_a_voter_that_was_silent_does_not_delay_an_observation_with_a_leader(nam
         assert observer.observe().nodes[3].answers is True
 
 
-def test_a_silent_node_that_is_elected_is_found():
+def test_silent_node_that_is_elected_is_found():
     # Where the others name no leader it is waited for.
     silent = SilentNodes()
     with (
@@ -502,7 +502,7 @@ def test_a_silent_node_that_is_elected_is_found():
 
 
 @pytest.mark.parametrize("silent_ids", [(11,), (12,), (11, 12)])
-def test_a_broker_that_was_silent_is_asked_together_with_the_next_one(silent_ids):
+def test_broker_that_was_silent_is_asked_together_with_the_next_one(silent_ids):
     silent = SilentNodes()
     is_over = threading.Event()
     hang = {(id, "DescribeCluster"): lambda _: is_over.wait(30) and None for id in silent_ids}

@@ -26,7 +26,7 @@ def silent(cluster: FakeCluster) -> list[Finding]:
     return list(listed)
 
 
-def test_a_paused_voter_is_not_one_that_is_stopped() -> None:
+def test_paused_voter_is_not_one_that_is_stopped() -> None:
     cluster = FakeCluster()
     cluster.nodes[2].greeting, cluster.stuck = SILENCE, {2}
     (paused,) = silent(cluster)
@@ -37,7 +37,7 @@ def test_a_paused_voter_is_not_one_that_is_stopped() -> None:
     assert paused.evidence["silence"] == "hangs"
 
 
-def test_a_silent_node_costs_a_share_of_the_time() -> None:
+def test_silent_node_costs_a_share_of_the_time() -> None:
     cluster = FakeCluster()
     cluster.nodes[2].greeting = SILENCE
     with cluster.client(Role.BROKER) as client:

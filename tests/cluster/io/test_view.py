@@ -30,7 +30,7 @@ def ids(view: ObservedCluster) -> list[str]:
 
 @pytest.mark.parametrize("listener", list(Role))
 @pytest.mark.parametrize("with_log", [True, False])
-def test_a_healthy_cluster_is_seen_whole_from_either_side(listener: Role, with_log: bool) -> None:
+def test_healthy_cluster_is_seen_whole_from_either_side(listener: Role, with_log: bool) -> None:
     view = seen(FakeCluster(), listener, with_log=with_log)
     state = view.state
     assert (state.cluster_id, state.active_controller, state.leader_epoch) == ("fake", 1, 3)
@@ -50,7 +50,7 @@ def test_registered_node_that_is_gone_is_reported_as_silent() -> None:
     assert [member.name for member in state.members if member.stale] == ["controller 3", "broker 13"]
 
 
-def test_a_node_that_hangs_costs_its_own_answer_only() -> None:
+def test_node_that_hangs_costs_its_own_answer_only() -> None:
     cluster = FakeCluster()
     cluster.nodes[12].greeting = SILENCE
     view = seen(cluster)
@@ -60,7 +60,7 @@ def test_a_node_that_hangs_costs_its_own_answer_only() -> None:
 
 
 @pytest.mark.parametrize("with_log", [True, False])
-def test_a_node_that_is_slow_delays_no_question_to_others_and_counts(
+def test_node_that_is_slow_delays_no_question_to_others_and_counts(
     monkeypatch: pytest.MonkeyPatch, with_log: bool
 ) -> None:
     # Each paused node was waited for twice: 5 s before anything was asked, and 5 s again at its own address.
@@ -83,7 +83,7 @@ def test_a_node_that_is_slow_delays_no_question_to_others_and_counts(
     assert cluster.nodes[12].connections == (2 if with_log else 1)
 
 
-def test_the_log_is_asked_of_the_leader_first() -> None:
+def test_log_is_asked_of_the_leader_first() -> None:
     # A paused controller that brokers name before it took half of the time of a call.
     cluster = FakeCluster()
     cluster.leader_id, cluster.nodes[1].greeting = 2, SILENCE
@@ -92,7 +92,7 @@ def test_the_log_is_asked_of_the_leader_first() -> None:
     assert cluster.nodes[1].connections == 0
 
 
-def test_a_listener_that_refuses_this_client_leaves_its_node_unknown() -> None:
+def test_listener_that_refuses_this_client_leaves_its_node_unknown() -> None:
     cluster = FakeCluster()
     cluster.nodes[12].greeting = Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 20)
     cluster.nodes[2].ranges = dict(cluster.nodes[11].ranges)  # a broker where a controller should be
@@ -128,7 +128,7 @@ def test_unresolved_host_name_leaves_its_node_unknown(monkeypatch: pytest.Monkey
         (Reply(body={"ErrorCode": 0, "Topics": [{"Partitions": [{"ErrorCode": 6}]}]}), "no controller that answers"),
     ],
 )
-def test_a_leader_that_answers_no_more_may_still_lead(later: Action | None, words: str) -> None:
+def test_leader_that_answers_no_more_may_still_lead(later: Action | None, words: str) -> None:
     cluster = FakeCluster(controllers=(1,))
     answer, cluster.stuck = cluster.answer, {1}  # so that the leader is watched for longer than one answer
 
@@ -145,7 +145,7 @@ def test_a_leader_that_answers_no_more_may_still_lead(later: Action | None, word
     assert view.state.voters is None
 
 
-def test_a_broker_that_waits_for_the_active_controller_is_not_called_silent() -> None:
+def test_broker_that_waits_for_the_active_controller_is_not_called_silent() -> None:
     cluster = FakeCluster()
     for broker in cluster.of(Role.BROKER):
         broker.answers["DescribeQuorum"] = SILENCE
@@ -205,7 +205,7 @@ def test_no_answer_at_all_is_an_error() -> None:
     assert caught.value.id == "connection-refused"
 
 
-def test_the_wrong_kind_of_port_is_an_error() -> None:
+def test_wrong_kind_of_port_is_an_error() -> None:
     cluster = FakeCluster()
     with cluster.client(Role.CONTROLLER) as controllers:
         wrong = Client(controllers.bootstrap, Role.BROKER, limits=LIMITS)

@@ -71,7 +71,7 @@ READING = [line for line in LINES if "--bundle" in line]
 
 
 @pytest.mark.parametrize("line", READING)
-def test_a_line_that_reads_works(kafkactl: Callable[..., Run], world: Path, line: str) -> None:
+def test_line_that_reads_works(kafkactl: Callable[..., Run], world: Path, line: str) -> None:
     # With the bundle that a line of the page makes; another test covers the bundle of a live cluster.
     words = words_of(line, world)
     file = words[words.index("--bundle") + 1]
@@ -86,7 +86,7 @@ def test_a_line_that_reads_works(kafkactl: Callable[..., Run], world: Path, line
 
 
 @pytest.mark.parametrize("line", MAKING)
-def test_a_line_that_makes_one_works(kafkactl: Callable[..., Run], world: Path, line: str) -> None:
+def test_line_that_makes_one_works(kafkactl: Callable[..., Run], world: Path, line: str) -> None:
     words = words_of(line, world)
     is_live = "--bootstrap-controller" in words or "--inventory" in words
     if "--bootstrap-controller" in words:

@@ -62,7 +62,7 @@ def made(kafkactl: Callable[..., Run], path: Path, *words: object) -> tuple[Run,
     return run, run.json
 
 
-def test_a_node(kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path) -> None:
+def test_node(kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
     run, answer = made(kafkactl, path, "-c", node.config(1))
     assert (run.code, answer["outcome"], answer["findings"]) == (0, "done", [])
@@ -121,7 +121,7 @@ def test_equal_disks_give_equal_bundles(node: FleetOnDisk, tmp_path: Path) -> No
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
 
-def test_a_part_that_fails_ends_nothing(kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path) -> None:
+def test_part_that_fails_ends_nothing(kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path) -> None:
     run, answer = made(kafkactl, tmp_path / "a.zip", "-c", node.config(1), "--log-dir", tmp_path / "no", "-c", "gone")
     assert (run.code, answer["outcome"]) == (5, "partial")
     failed = {part["name"]: part["error"]["id"] for part in answer["parts"] if part["error"]}
@@ -143,7 +143,7 @@ def test_verification_without_a_log_has_the_reason_why_none_was_read(tmp_path: P
     assert "--operation ClusterAction --cluster" in finding.next_step
 
 
-def test_a_bundle_with_nothing_in_it_is_not_a_success(kafkactl: Callable[..., Run], tmp_path: Path) -> None:
+def test_bundle_with_nothing_in_it_is_not_a_success(kafkactl: Callable[..., Run], tmp_path: Path) -> None:
     run, answer = made(kafkactl, tmp_path / "a.zip", "--log-dir", tmp_path / "no")
     assert (run.code, answer["outcome"], answer["file"]) == (6, "unknown", None)
     assert not (tmp_path / "a.zip").exists()
@@ -151,7 +151,7 @@ def test_a_bundle_with_nothing_in_it_is_not_a_success(kafkactl: Callable[..., Ru
     assert "no file was written" in shown.stdout
 
 
-def test_a_cluster_that_does_not_answer(kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path) -> None:
+def test_cluster_that_does_not_answer(kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path) -> None:
     run, answer = made(
         kafkactl, tmp_path / "a.zip", "-c", node.config(1), "--bootstrap-controller", "127.0.0.1:1", "--timeout", "1m"
     )
@@ -192,7 +192,7 @@ def test_time_that_is_over_ends_the_rest_and_not_the_bundle(
     assert errors == dict.fromkeys(NODE_PARTS, "timed-out") | {"config-1": None, "versions": None}
 
 
-def test_a_limit_that_met_a_starting_thread_ends_the_rest(
+def test_limit_that_met_a_starting_thread_ends_the_rest(
     kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails_at_the_limit(*_: object) -> int:
@@ -207,7 +207,7 @@ def test_a_limit_that_met_a_starting_thread_ends_the_rest(
     assert errors == dict.fromkeys(NODE_PARTS, "timed-out") | {"config-1": None, "versions": None}
 
 
-def test_a_paused_node_costs_the_bundle_a_share_of_its_time(tmp_path: Path) -> None:
+def test_paused_node_costs_the_bundle_a_share_of_its_time(tmp_path: Path) -> None:
     cluster = FakeCluster()
     cluster.nodes[2].greeting = SILENCE
     with cluster.client(Role.CONTROLLER) as client:

@@ -81,7 +81,7 @@ def test_log_in_a_bundle_gives_the_same_answers_as_the_log(
     assert answer(there, (f"{with_log}:logs/1/__cluster_metadata-0", "LOG")) == answer(here, (log, "LOG"))
 
 
-def test_a_log_in_a_bundle_is_a_side_of_a_difference(kafkactl: Kafkactl, log: Path, with_log: Path) -> None:
+def test_log_in_a_bundle_is_a_side_of_a_difference(kafkactl: Kafkactl, log: Path, with_log: Path) -> None:
     run = kafkactl("log", "diff", f"{log}@41", "--bundle", with_log, "-o", "json")
     assert run.code == 0 and run.json["counts"]["topics"] == 1
     assert kafkactl("log", "diff", log, log, "--bundle", with_log).code == 2
@@ -120,7 +120,7 @@ def test_of_several_logs_the_best_is_read(kafkactl: Kafkactl, log: Path, tmp_pat
 
 
 @pytest.mark.parametrize("verb", OF_A_MIGRATION)
-def test_a_migration_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
+def test_migration_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
     save_observation(str(tmp_path / "seen"), planted.captured(tmp_path / "captured"))
     assert kafkactl("bundle", "--out", tmp_path / "a.zip", "--observation", tmp_path / "seen").code == 0
     words = [*verb.split(), *OF_A_MIGRATION[verb], "-o", "json"]
@@ -132,7 +132,7 @@ def test_a_migration_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: str) 
     assert kafkactl(*words, "--bundle", tmp_path / "a.zip", "--observation", tmp_path / "seen").code == 2
 
 
-def test_the_copy_of_a_saved_tree(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_copy_of_a_saved_tree(kafkactl: Kafkactl, tmp_path: Path) -> None:
     save_observation(str(tmp_path / "seen"), planted.captured(tmp_path / "captured"))
     kafkactl("bundle", "--out", tmp_path / "a.zip", "--observation", tmp_path / "seen")
     there = kafkactl("dryrun", "zk-migration", "--bundle", tmp_path / "a.zip", "-o", "json")
@@ -171,7 +171,7 @@ def test_tiered_storage_in_a_bundle(kafkactl: Kafkactl, broker: Path, tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_quorum_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_quorum_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
     with running(Quorum(observers=(11,))) as quorum:
         addresses = ",".join(str(node.address) for node in quorum.controllers.values())
@@ -195,7 +195,7 @@ def test_a_quorum_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", READERS)
-def test_a_file_that_is_not_a_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
+def test_file_that_is_not_a_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
     words = [*verb.split(), *READERS[verb], "-o", "json"]
     for name, data, id in (("text", b"x" * 99, "not-a-bundle"), ("gone", None, "input-file-unreadable")):
         path = tmp_path / name
@@ -207,7 +207,7 @@ def test_a_file_that_is_not_a_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: s
 
 
 @pytest.mark.parametrize("verb", one_in(4, READERS))
-def test_a_bundle_without_what_is_read(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
+def test_bundle_without_what_is_read(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
     config = tmp_path / "server.properties"
     config.write_text("process.roles=broker\n")
     kafkactl("bundle", "--out", tmp_path / "a.zip", "-c", config)
@@ -245,7 +245,7 @@ STORED = {
         ({"kind": "quorum.describe", "schema_version": 1, "findings": "x", "sources": 5}, "invalid-bundle"),
     ],
 )
-def test_an_answer_of_another_shape(
+def test_answer_of_another_shape(
     kafkactl: Kafkactl, tmp_path: Path, verb: str, document: dict[str, Any], id: str
 ) -> None:
     path = kept(tmp_path / "a.zip", *STORED[verb], document)
@@ -253,7 +253,7 @@ def test_an_answer_of_another_shape(
     assert (run.code, run.error["id"]) == (2, id)
 
 
-def test_a_saved_quorum_whose_ids_are_none(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_saved_quorum_whose_ids_are_none(kafkactl: Kafkactl, tmp_path: Path) -> None:
     # It has the published structure, in which a directory id is any text.
     schema = answer_schema("quorum.describe")
     unknown = dict.fromkeys(schema["properties"])
@@ -282,7 +282,7 @@ def test_reason_of_a_missing_part_is_reported(kafkactl: Kafkactl, tmp_path: Path
     assert "no node answered" in run.error["message"]
 
 
-def test_a_damaged_log_in_a_bundle(kafkactl: Kafkactl, with_log: Path) -> None:
+def test_damaged_log_in_a_bundle(kafkactl: Kafkactl, with_log: Path) -> None:
     with zipfile.ZipFile(with_log) as archive:
         at = archive.getinfo(f"logs/1/__cluster_metadata-0/{0:020}.log").header_offset + 200
     data = bytearray(with_log.read_bytes())

@@ -78,13 +78,13 @@ def test_node_of_a_context_is_asked_for_its_kind(config: Config, kafkactl: Calla
     assert (status.json["cluster"], status.json["found"]["by"]) == ("prod", "context")
 
 
-def test_a_dry_run_writes_nothing(config: Config, tmp_path: Path) -> None:
+def test_dry_run_writes_nothing(config: Config, tmp_path: Path) -> None:
     run = config("set", "prod", "--cluster-id", "abc", "--dry-run")
     assert (run.code, run.json["outcome"]) == (0, "planned")
     assert not file(tmp_path).exists()
 
 
-def test_the_path_of_the_client_properties_is_kept_whole(
+def test_path_of_the_client_properties_is_kept_whole(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -129,7 +129,7 @@ def test_invalid_arguments_change_no_context(
     assert not file(tmp_path).exists()
 
 
-def test_a_password_in_the_file_is_never_shown(config: Config, tmp_path: Path) -> None:
+def test_password_in_the_file_is_never_shown(config: Config, tmp_path: Path) -> None:
     file(tmp_path).parent.mkdir()
     file(tmp_path).write_text('[contexts.prod]\npassword = "hunter2"\n')
     file(tmp_path).chmod(0o600)

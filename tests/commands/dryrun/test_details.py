@@ -36,7 +36,7 @@ def rows(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_the_state_is_that_of_the_image(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
+def test_state_is_that_of_the_image(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
     log, expected = generated
     run = kafkactl("dryrun", "replay", log, "--details", tmp_path / "out", "-o", "json")
     assert (run.code, run.json["details"]) == (0, str(tmp_path / "out"))
@@ -97,7 +97,7 @@ def test_all_changes_and_all_records(kafkactl: Kafkactl, generated: tuple[Path, 
 
 
 @pytest.mark.slow
-def test_a_report_has_a_folder_for_each_scenario(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_report_has_a_folder_for_each_scenario(kafkactl: Kafkactl, tmp_path: Path) -> None:
     write_log(tmp_path / "log", Shape(records=900, partitions=250, brokers=5))
     log = tmp_path / "log" / "__cluster_metadata-0"
     run = kafkactl("dryrun", "report", log, "--details", tmp_path / "out", "-o", "json")
@@ -110,7 +110,7 @@ def test_a_report_has_a_folder_for_each_scenario(kafkactl: Kafkactl, tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_folder_for_each_cluster(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
+def test_folder_for_each_cluster(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).mkdir()
         (tmp_path / name / "log").symlink_to(generated[0])
@@ -121,9 +121,7 @@ def test_a_folder_for_each_cluster(kafkactl: Kafkactl, generated: tuple[Path, Ex
         assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "b"]
 
 
-def test_a_folder_that_holds_something_else(
-    kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path
-) -> None:
+def test_folder_that_holds_something_else(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
     (tmp_path / "thesis.doc").touch()
     run = kafkactl("dryrun", "replay", generated[0], "--details", tmp_path, "-o", "json")
     assert (run.code, run.error["id"]) == (3, "details-folder-not-ours")
@@ -132,7 +130,7 @@ def test_a_folder_that_holds_something_else(
         assert (run.code, run.error["id"]) == (1, "details-not-written")
 
 
-def test_a_full_disk_leaves_nothing_half(
+def test_full_disk_leaves_nothing_half(
     kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "out").mkdir()

@@ -60,7 +60,7 @@ def test_broker_loss(kafkactl: Kafkactl, log: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_worst(kafkactl: Kafkactl, log: Path) -> None:
+def test_worst(kafkactl: Kafkactl, log: Path) -> None:
     code, answer = predicted(kafkactl, "broker-loss", log, "--worst", 2)
     worst = answer["effects"]["worst"]
     assert (code, answer["effects"]["sets"], len(worst)) == (7, 6, 6)
@@ -104,7 +104,7 @@ def test_every_scenario_answers(kafkactl: Kafkactl, log: Path, arguments: list[s
 
 
 @pytest.mark.slow
-def test_an_earlier_answer_can_be_simulated_first(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_earlier_answer_can_be_simulated_first(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     run = kafkactl("dryrun", "broker-loss", log, "--brokers", "1", "-o", "json")
     earlier = tmp_path / "loss.json"
     earlier.write_text(run.stdout)
@@ -121,9 +121,7 @@ def test_an_earlier_answer_can_be_simulated_first(kafkactl: Kafkactl, log: Path,
     assert again["effects"] == answer["effects"]
 
 
-def test_an_answer_with_the_old_names_of_fields_is_still_simulated(
-    kafkactl: Kafkactl, log: Path, tmp_path: Path
-) -> None:
+def test_answer_with_the_old_names_of_fields_is_still_simulated(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     arguments = ("--brokers", "1", "--records", "-o", "json")
     answer = json.loads(kafkactl("dryrun", "broker-loss", log, *arguments).stdout)
     records = answer["effects"]["records_appended"]["records"]
@@ -137,7 +135,7 @@ def test_an_answer_with_the_old_names_of_fields_is_still_simulated(
     assert [earlier["scenario"] for earlier in prediction["after"]] == ["broker-loss"]
 
 
-def test_a_reassignment_plan(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_reassignment_plan(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"partitions": [{"topic": "topic-0000000", "partition": 0, "replicas": [3]}]}))
     code, answer = predicted(kafkactl, "reassignment", log, "--plan", plan)
@@ -145,7 +143,7 @@ def test_a_reassignment_plan(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> N
     assert answer["effects"]["results"][0]["error_code"] == 0
 
 
-def test_the_records_are_what_the_log_would_hold(kafkactl: Kafkactl, log: Path) -> None:
+def test_records_are_what_the_log_would_hold(kafkactl: Kafkactl, log: Path) -> None:
     asked = ["alter-config", log, "--entity", "cluster", "--set", "ssl.keystore.password=hunter2"]
     _, answer = predicted(kafkactl, *asked)
     record = kafkactl(
@@ -166,7 +164,7 @@ def test_static_settings_and_release(kafkactl: Kafkactl, log: Path, tmp_path: Pa
     assert not any("--config" in text for text in answer["assumptions"])
 
 
-def test_a_real_log(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_real_log(kafkactl: Kafkactl, tmp_path: Path) -> None:
     # A standalone node of 4.4.0: losing its one voter ends the quorum.
     log = tmp_path / "__cluster_metadata-0"
     log.mkdir()
@@ -182,7 +180,7 @@ def answer_voter(kafkactl: Kafkactl, log: Path) -> int:
     return int(answer["effects"]["voters"]["before"][0])
 
 
-def test_a_damaged_log_makes_nothing_certain(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_damaged_log_makes_nothing_certain(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     data = bytearray((log / "00000000000000000000.log").read_bytes())
     data[len(data) // 2] ^= 1
     broken = tmp_path / "__cluster_metadata-0"
@@ -278,7 +276,7 @@ def test_usage(kafkactl: Kafkactl, log: Path, arguments: list[str]) -> None:
     assert "'--order'" in run.error["message"] or scenario != "rolling-restart"
 
 
-def test_a_file_of_settings_with_a_number_that_is_none(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_file_of_settings_with_a_number_that_is_none(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     for value, expected in (("two", True), ("+2", False)):
         (tmp_path / "server.properties").write_text(f"min.insync.replicas={value}\n")
         _, answer = predicted(

@@ -48,7 +48,7 @@ def _has_workers(folder: Path) -> bool:
         (signal.SIGHUP, _has_workers),
     ],
 )
-def test_a_signal_leaves_nothing(tmp_path: Path, number: signal.Signals, moment: Callable[[Path], bool]) -> None:
+def test_signal_leaves_nothing(tmp_path: Path, number: signal.Signals, moment: Callable[[Path], bool]) -> None:
     log, temporary = unpacked("4.4.0", tmp_path, "log"), tmp_path / "temporary"
     temporary.mkdir()
     words = [sys.executable, "-m", "kafkactl", "dryrun", "replay", str(log), "--engine", "spark"]

@@ -79,7 +79,7 @@ def test_scenarios_that_are_simulated_by_several_processes_give_the_same_report(
 
 
 @pytest.mark.slow
-def test_the_report_simulates_all_that_needs_no_argument(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_report_simulates_all_that_needs_no_argument(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     run = kafkactl("dryrun", "report", log, "--html", page, "-o", "json")
     predicted = [prediction["scenario"] for prediction in run.json["predictions"]]
@@ -97,7 +97,7 @@ def test_the_report_simulates_all_that_needs_no_argument(kafkactl: Kafkactl, log
     assert [verdict.rpartition(">")[2] for verdict in verdicts[:2]] == ["unavailable", "unavailable"]
 
 
-def test_a_log_without_brokers_has_a_report(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_log_without_brokers_has_a_report(kafkactl: Kafkactl, tmp_path: Path) -> None:
     segment = tmp_path / "00000000000000000000.log"
     segment.write_bytes(golden("segment-4.4.0-standalone.log.bin"))
     run = kafkactl("dryrun", "report", segment, "--html", tmp_path / "page.html", "-o", "json")
@@ -115,7 +115,7 @@ def test_report_without_live_brokers_has_every_scenario(kafkactl: Kafkactl, tmp_
     assert (run.code, alone.code) == (7, 7)
 
 
-def test_an_earlier_report_is_replaced_and_nothing_else(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_earlier_report_is_replaced_and_nothing_else(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     page, other = tmp_path / "page.html", tmp_path / "server.properties"
     assert kafkactl("dryrun", "growth", log, "--html", page).code == 0
     before = page.read_bytes()
@@ -128,12 +128,12 @@ def test_an_earlier_report_is_replaced_and_nothing_else(kafkactl: Kafkactl, log:
     assert other.read_text() == "node.id=1\n"
 
 
-def test_a_folder_that_is_not_there(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_folder_that_is_not_there(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     run = kafkactl("dryrun", "growth", log, "--html", tmp_path / "none" / "page.html", "-o", "json")
     assert (run.code, run.error["id"]) == (1, "report-not-written")
 
 
-def test_a_full_disk_leaves_the_earlier_report_whole(
+def test_full_disk_leaves_the_earlier_report_whole(
     kafkactl: Kafkactl, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "page.html"

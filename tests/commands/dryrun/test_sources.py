@@ -56,7 +56,7 @@ def found_ids(answer: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("words", [("dryrun", "replay"), ("log", "verify"), ("dryrun", "replay", "--from-cluster")])
-def test_a_source_or_a_live_cluster_has_to_be_named(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
+def test_source_or_a_live_cluster_has_to_be_named(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
     run = kafkactl(*words, "-o", "json")
     assert run.code == 2
     assert run.error["id"] == ("bootstrap-missing" if "--from-cluster" in words else "wrong-usage")
@@ -110,7 +110,7 @@ def test_replicas_that_went_their_own_way(kafkactl: Kafkactl, logs: Path, tmp_pa
     assert "committed-log-diverged" in found_ids(loss)
 
 
-def test_a_tail_that_was_never_committed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_tail_that_was_never_committed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     path, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
     data = bytearray((two / SEGMENT).read_bytes()[: ends(two)[-40]])
     last = ends(two)[-41]
@@ -122,7 +122,7 @@ def test_a_tail_that_was_never_committed(kafkactl: Kafkactl, logs: Path, tmp_pat
     assert (code, reported["severity"], reported["evidence"]["other"]) == (0, "warning", str(path))
 
 
-def test_the_whole_one_of_two_is_replayed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_whole_one_of_two_is_replayed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     path, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
     data = bytearray((path / SEGMENT).read_bytes())
     data[len(data) // 2] ^= 1
@@ -194,7 +194,7 @@ def test_names_by_a_pattern(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> N
         ((IDS[0], IDS[0]), r"node-\w", "cluster-named-twice"),
     ],
 )
-def test_a_pattern_that_does_not_fit(
+def test_pattern_that_does_not_fit(
     kafkactl: Kafkactl, logs: Path, tmp_path: Path, ids: tuple[str | None, str | None], pattern: str, error: str
 ) -> None:
     places = [
@@ -231,7 +231,7 @@ def test_files_of_a_folder_are_one_log(kafkactl: Kafkactl, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_report_and_a_page_for_each(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_report_and_a_page_for_each(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     places = [node(logs, name, tmp_path / name, id) for name, id in zip("ab", IDS, strict=True)]
     run = kafkactl("dryrun", "report", *places, "--html", tmp_path / "page.html", "-o", "json")
     assert run.json["kind"] == "dryrun.reports"
@@ -239,7 +239,7 @@ def test_a_report_and_a_page_for_each(kafkactl: Kafkactl, logs: Path, tmp_path: 
     assert all(Path(report["html"]).read_bytes() for report in run.json["reports"])
 
 
-def test_a_context_may_name_the_spark_master(
+def test_context_may_name_the_spark_master(
     kafkactl: Kafkactl, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contexts = tmp_path / "config.toml"

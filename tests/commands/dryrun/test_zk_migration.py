@@ -55,7 +55,7 @@ def spoiled(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.mark.parametrize("release", ["3.7.2", "3.8.1", "3.9.2"])
-def test_the_records_are_counted_as_the_controller_wrote_them(kafkactl: Kafkactl, tmp_path: Path, release: str) -> None:
+def test_records_are_counted_as_the_controller_wrote_them(kafkactl: Kafkactl, tmp_path: Path, release: str) -> None:
     real = read_copy(GOLDENS / release, tmp_path)
     types = Counter(record.type for batch in real for record in batch if record.type not in MARKERS)
     code, answer = predicted(kafkactl, GOLDENS / release / "zk.jsonl.gz", "--kafka-version", release)
@@ -89,7 +89,7 @@ def test_with_the_secret_the_bytes_are_those_of_the_log(kafkactl: Kafkactl, tmp_
     assert "k3ystore" not in json.dumps(answer)
 
 
-def test_a_missing_secret_is_silent_and_a_wrong_one_kills(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_missing_secret_is_silent_and_a_wrong_one_kills(kafkactl: Kafkactl, tmp_path: Path) -> None:
     config = tmp_path / "controller.properties"
     config.write_text("node.id=3001\n", encoding="utf-8")
     code, answer = predicted(kafkactl, GOLDENS / "3.9.2" / "zk.jsonl.gz", "--config", config)
@@ -122,7 +122,7 @@ def test_poison_decides_the_verdict(kafkactl: Kafkactl, spoiled: Callable[..., P
 
 
 @pytest.mark.slow
-def test_a_tree_without_secrets_is_counted_all_the_same(kafkactl: Kafkactl, spoiled: Callable[..., Path]) -> None:
+def test_tree_without_secrets_is_counted_all_the_same(kafkactl: Kafkactl, spoiled: Callable[..., Path]) -> None:
     znodes = decode_znodes((GOLDENS / "3.9.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
     _, whole = predicted(kafkactl, spoiled({}))
     code, bare = predicted(kafkactl, spoiled({}, list(redact_znodes(znodes))))
@@ -143,7 +143,7 @@ def test_copy_of_hidden_znodes_is_unknown(kafkactl: Kafkactl, spoiled: Callable[
 
 
 @pytest.mark.slow
-def test_a_folder_and_a_chroot(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_folder_and_a_chroot(kafkactl: Kafkactl, tmp_path: Path) -> None:
     znodes = decode_znodes((GOLDENS / "3.9.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
     below = [changed(znode, path="/kafka" + znode.path) for znode in znodes]
     (tmp_path / "zk.jsonl.gz").write_bytes(encode_znodes(below))
@@ -176,7 +176,7 @@ def test_invalid_source_of_a_copy_is_refused(kafkactl: Kafkactl, tmp_path: Path)
     assert json.loads(run.stderr)["id"] == "zookeeper-unreachable"
 
 
-def test_the_page_and_the_tables(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_page_and_the_tables(kafkactl: Kafkactl, tmp_path: Path) -> None:
     html, details = tmp_path / "page.html", tmp_path / "tables"
     file = GOLDENS / "3.9.2" / "zk.jsonl.gz"
     run = kafkactl("dryrun", "zk-migration", file, "--html", html, "--details", details)
@@ -185,7 +185,7 @@ def test_the_page_and_the_tables(kafkactl: Kafkactl, tmp_path: Path) -> None:
     assert [path.name for path in details.iterdir()] == ["records.parquet"]
 
 
-def test_a_folder_names_its_chroot_and_its_release_and_may_hold_the_tree_unpacked(
+def test_folder_names_its_chroot_and_its_release_and_may_hold_the_tree_unpacked(
     kafkactl: Kafkactl, tmp_path: Path
 ) -> None:
     tree = decode_znodes((GOLDENS / "3.7.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
@@ -221,7 +221,7 @@ def test_a_folder_names_its_chroot_and_its_release_and_may_hold_the_tree_unpacke
         ("password.encoder.secret=<redacted>", 0, "ok", None),
     ],
 )
-def test_an_observation_shows_the_controllers_secret(
+def test_observation_shows_the_controllers_secret(
     kafkactl: Kafkactl, tmp_path: Path, line: str, code: int, verdict: str, id_: str | None
 ) -> None:
     (tmp_path / "zk.jsonl.gz").write_bytes((GOLDENS / "3.9.2" / "zk.jsonl.gz").read_bytes())

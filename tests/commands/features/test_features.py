@@ -65,7 +65,7 @@ class TestDescribe:
         assert {node["id"]: node["max"] for node in shown["nodes"]} == {1: 30, 2: 30, 11: None, 12: 28}
         assert (run.json["cluster_id"], run.json["active_controller"]) == ("fake", 1)
 
-    def test_a_line_a_feature(self, kafkactl: Kafkactl) -> None:
+    def test_line_a_feature(self, kafkactl: Kafkactl) -> None:
         run = run_at(FakeCluster(), kafkactl, "describe", "-o", "jsonl")
         assert [json.loads(line)["name"] for line in run.stdout.splitlines()] == sorted(RANGES)
 
@@ -119,7 +119,7 @@ class TestVerify:
         assert run_at(FakeCluster(), kafkactl, "verify", *words, "-o", "json").code == code
 
     @pytest.mark.slow
-    def test_a_node_that_lags_or_hangs_proves_nothing(self, kafkactl: Kafkactl) -> None:
+    def test_node_that_lags_or_hangs_proves_nothing(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         cluster.nodes[12].finalized = {"metadata.version": 24, "group.version": 1}
         run = run_at(cluster, kafkactl, "verify", "-o", "json", "--wait", "100ms")
@@ -200,12 +200,12 @@ class TestChanges:
         run = kafkactl("features", "upgrade", "--metadata", "4.1", "--bootstrap-server", "127.0.0.1:1", "-o", "json")
         assert (run.code, run.error["id"], run.stdout) == (4, "connection-refused", "")
 
-    def test_the_wrong_kind_of_port(self, kafkactl: Kafkactl) -> None:
+    def test_wrong_kind_of_port(self, kafkactl: Kafkactl) -> None:
         with at(FakeCluster(), Role.CONTROLLER) as (_, address):
             run = kafkactl("features", "describe", "--bootstrap-server", address, "-o", "json")
         assert (run.code, run.error["id"]) == (4, "wrong-endpoint-type")
 
-    def test_the_cluster_of_a_context_is_held_to(
+    def test_cluster_of_a_context_is_held_to(
         self, kafkactl: Kafkactl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))

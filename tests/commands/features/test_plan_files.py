@@ -80,7 +80,7 @@ def edit(file: Path, change: Edit, *, seal: bool = True) -> None:
 
 
 class TestPlan:
-    def test_a_file_of_its_owner_alone(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
+    def test_file_of_its_owner_alone(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         run = plan(cluster, kafkactl, file)
         document = json.loads(file.read_text())
@@ -109,7 +109,7 @@ class TestPlan:
 
 
 class TestApply:
-    def test_a_dry_run_then_the_change_then_nothing_to_do(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
+    def test_dry_run_then_the_change_then_nothing_to_do(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         planned = plan(cluster, kafkactl, file).json
         dry = apply(cluster, kafkactl, file, "--dry-run")
@@ -154,7 +154,7 @@ class TestApply:
             assert {"what": "level of metadata.version", "planned": 21, "found": 26} in finding["evidence"]["changed"]
         assert cluster.levels["metadata.version"] == 26
 
-    def test_a_warning_that_was_not_reviewed(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
+    def test_warning_that_was_not_reviewed(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         plan(cluster, kafkactl, file)
         edit(file, lambda document: document["changes"][0].update(consequences=["nothing at all"]))
@@ -203,7 +203,7 @@ class TestApply:
         assert (run.code, ids(run)[0]) == (3, "cluster-id-mismatch")
         assert cluster.levels["metadata.version"] == 21
 
-    def test_an_interrupted_plan_goes_on(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
+    def test_interrupted_plan_goes_on(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         steps = plan(cluster, kafkactl, file).json["steps"]
         assert len(steps) > 1

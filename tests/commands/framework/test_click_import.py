@@ -16,11 +16,11 @@ from tests.repository.tree import ROOT
 
 
 @given(st.text(st.sampled_from(" \n\tab"), max_size=40))
-def test_a_help_text_is_cleaned_as_by_the_standard_library(text):
+def test_help_text_is_cleaned_as_by_the_standard_library(text):
     assert clean_text(text) == inspect.cleandoc(text)
 
 
-def test_a_deferred_module_gives_what_the_real_one_has():
+def test_deferred_module_gives_what_the_real_one_has():
     module = Deferred("inspect", cleandoc=clean_text)
     assert module.cleandoc is clean_text
     assert module.signature is inspect.signature
@@ -48,7 +48,7 @@ print(platform.system())
     assert run.stdout.strip() == platform.system()
 
 
-def test_a_name_that_is_asked_for_during_the_import_is_the_real_one():
+def test_name_that_is_asked_for_during_the_import_is_the_real_one():
     script = """
 import sys
 from kafkactl.commands.framework.click_import import Deferred

@@ -44,7 +44,7 @@ def test_options_before_and_after_the_verb(live: Live) -> None:
     assert said(live("look")) == {}
 
 
-def test_the_option_behind_the_verb_is_nearer(live: Live) -> None:
+def test_option_behind_the_verb_is_nearer(live: Live) -> None:
     assert said(live("--context", "one", "look", "--context", "two")) == {"context": "two"}
 
 
@@ -88,7 +88,7 @@ class TestWhichClusterIsMeant:
         run = live("--bootstrap-server", "a:1", "look", "--bootstrap-controller", "b:1", "--open", "yes")
         assert (run.code, run.error["id"]) == (2, "bootstrap-twice")
 
-    def test_the_current_context(self, live: Live, tmp_path: Path) -> None:
+    def test_current_context(self, live: Live, tmp_path: Path) -> None:
         contexts(tmp_path, 'current = "p"\n[contexts.p]\nbootstrap_controller = "c:3"\n')
         run = live("look", "--open", "yes")
         assert (run.json["bootstrap"], run.json["role"]) == (["c:3"], "controller")
@@ -98,7 +98,7 @@ class TestWhichClusterIsMeant:
         run = live("look", "--open", "yes", "--bootstrap-server", "a:1")
         assert (run.json["bootstrap"], run.json["role"]) == (["a:1"], "broker")
 
-    def test_a_context_that_is_named_goes_with_other_nodes_of_its_cluster(self, live: Live, tmp_path: Path) -> None:
+    def test_context_that_is_named_goes_with_other_nodes_of_its_cluster(self, live: Live, tmp_path: Path) -> None:
         contexts(tmp_path, '[contexts.p]\nbootstrap_controller = "c:3"\ncommand_config = "p.properties"\n')
         (tmp_path / "p.properties").write_text("security.protocol=NONE\n")
         run = live("look", "--open", "yes", "--context", "p", "--bootstrap-server", "a:1")
@@ -122,7 +122,7 @@ class TestWhichClusterIsMeant:
         run = live("look", "--open", "yes", "--context", "p", "--command-config", tmp_path / "p.properties")
         assert run.code == 0, run
 
-    def test_an_unknown_context(self, live: Live, tmp_path: Path) -> None:
+    def test_unknown_context(self, live: Live, tmp_path: Path) -> None:
         contexts(tmp_path, '[contexts.p]\nbootstrap_server = "c:3"\n')
         run = live("look", "--open", "yes", "--context", "q")
         assert (run.code, run.error["id"]) == (2, "unknown-context")
@@ -145,7 +145,7 @@ class TestGuard:
         with FakeBroker(script) as node:
             yield node
 
-    def test_the_cluster_of_the_context(self, live: Live, tmp_path: Path, node: FakeBroker) -> None:
+    def test_cluster_of_the_context(self, live: Live, tmp_path: Path, node: FakeBroker) -> None:
         contexts(tmp_path, f'[contexts.p]\nbootstrap_server = "{node.address}"\ncluster_id = "{CLUSTER_ID}"\n')
         assert live("look", "--open", "guard", "--context", "p").code == 0
 
@@ -155,7 +155,7 @@ class TestGuard:
         assert (run.code, run.error["id"]) == (3, "cluster-id-mismatch")
         assert CLUSTER_ID in run.error["message"] and "other" in run.error["message"]
 
-    def test_a_context_that_is_named_guards_other_addresses_too(
+    def test_context_that_is_named_guards_other_addresses_too(
         self, live: Live, tmp_path: Path, node: FakeBroker
     ) -> None:
         contexts(tmp_path, '[contexts.p]\nbootstrap_server = "nobody:1"\ncluster_id = "other"\n')

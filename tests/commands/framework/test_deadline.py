@@ -22,7 +22,7 @@ def test_deadline_ends_a_long_body_and_restores_the_handler():
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
-def test_a_thread_that_is_being_started_does_not_hide_the_limit(monkeypatch: pytest.MonkeyPatch):
+def test_thread_that_is_being_started_does_not_hide_the_limit(monkeypatch: pytest.MonkeyPatch):
     name = next(name for name in ("_start_joinable_thread", "_start_new_thread") if hasattr(threading, name))
     start, runs = getattr(threading, name), threading.Event()
 
@@ -91,7 +91,7 @@ def test_sigterm_ends_it_as_ctrl_c_does_and_restores_the_handler():
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_a_closed_terminal_ends_it_too_but_for_nohup():
+def test_closed_terminal_ends_it_too_but_for_nohup():
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests themselves may run under nohup
     try:
         with pytest.raises(KeyboardInterrupt), ends_clean():
@@ -106,7 +106,7 @@ def test_a_closed_terminal_ends_it_too_but_for_nohup():
         signal.signal(signal.SIGHUP, before)
 
 
-def test_the_clock_does_not_advance_while_the_operator_thinks():
+def test_clock_does_not_advance_while_the_operator_thinks():
     with deadline(60_000):
         with paused():
             assert signal.getitimer(signal.ITIMER_REAL)[0] == 0

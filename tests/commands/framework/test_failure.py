@@ -17,7 +17,7 @@ def broken(tmp_path):
     return str(file)
 
 
-def test_a_refused_configuration_lists_every_reason_in_json(kafkactl, broken):
+def test_refused_configuration_lists_every_reason_in_json(kafkactl, broken):
     answer = kafkactl("storage", "format", "-t", "abc", "-c", broken, "-o", "json")
     error = answer.error
     assert (answer.code, error["exit_code"], error["id"]) == (2, 2, "invalid-config-value")
@@ -29,7 +29,7 @@ def test_a_refused_configuration_lists_every_reason_in_json(kafkactl, broken):
     ]
 
 
-def test_a_refused_configuration_lists_every_reason_for_people(kafkactl, broken):
+def test_refused_configuration_lists_every_reason_for_people(kafkactl, broken):
     answer = kafkactl("storage", "format", "-t", "abc", "-c", broken)
     assert answer.stderr.count("\n  also") == 3
     assert "line 2" not in answer.stdout

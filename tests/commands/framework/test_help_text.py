@@ -36,7 +36,7 @@ def test_brackets_are_in_words(attributes, expected):
     assert option_record(option, HelpContext(click.Command("x"))) == ("--size N", expected)
 
 
-def test_a_line_does_not_end_within_a_word_with_hyphens():
+def test_line_does_not_end_within_a_word_with_hyphens():
     word = "SCRAM-SHA-512=[name=alice,password=secret]"
 
     @click.command(cls=LeafCommand, examples=())

@@ -21,7 +21,7 @@ def test_words_of_a_file_replace_its_name(kafkactl, tmp_path):
     ("content", "said"),
     [(None, "No such file or directory"), (b"\xff\xfe", "not UTF-8"), (b"@%s\n", "names itself")],
 )
-def test_an_argument_file_that_cannot_be_read(kafkactl, tmp_path, content, said):
+def test_argument_file_that_cannot_be_read(kafkactl, tmp_path, content, said):
     path = tmp_path / "arguments"
     if content is not None:
         path.write_bytes(content.replace(b"%s", str(path).encode()))
@@ -62,7 +62,7 @@ def test_help_lists_the_table_and_shows_examples_and_exit_codes(sample, kafkactl
     assert text.index("--feature") < text.index("Common options:") < text.index("--output")
 
 
-def test_the_time_limit_covers_argument_files(kafkactl, tmp_path, monkeypatch):
+def test_time_limit_covers_argument_files(kafkactl, tmp_path, monkeypatch):
     # Reading them takes as long as their disk does, and none of their lines has to be read for the limit to hold.
     asked = []
 

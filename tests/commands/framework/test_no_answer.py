@@ -69,7 +69,7 @@ def run_at(kafkactl: Kafkactl, script: Callable[[Asked], Action | None], role: R
 
 @pytest.mark.parametrize("role", one_in(2, Role))
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_a_sasl_listener_without_a_login(kafkactl: Kafkactl, words: tuple[str, ...], role: Role) -> None:
+def test_sasl_listener_without_a_login(kafkactl: Kafkactl, words: tuple[str, ...], role: Role) -> None:
     run = run_at(kafkactl, sasl_listener, role, words)
     assert (run.code, run.stdout, run.error["id"]) == (4, "", "sasl-login-expected")
     assert "SASL listener" in run.error["message"] and "--command-config" in run.error["next_step"]
@@ -77,13 +77,13 @@ def test_a_sasl_listener_without_a_login(kafkactl: Kafkactl, words: tuple[str, .
 
 
 @pytest.mark.parametrize("words", one_in(3, map(pytest.param, COMMANDS)), ids=" ".join)
-def test_a_listener_that_hangs_up(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
+def test_listener_that_hangs_up(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
     run = run_at(kafkactl, hangs_up, Role.CONTROLLER, words)
     assert (run.code, run.stdout, run.error["id"]) == (4, "", "connection-closed")
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_a_user_without_any_right(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
+def test_user_without_any_right(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
     cluster = FakeCluster()
     cluster.denied = {"Fetch", "DescribeQuorum", "DescribeCluster", "UpdateFeatures"}
     with cluster.client(Role.CONTROLLER) as client:
@@ -125,7 +125,7 @@ def test_brokers_that_wait_for_a_leader_are_named_before_the_time_is_over(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words[0] == "quorum"], ids=" ".join)
-def test_an_address_that_used_up_a_short_time_is_named(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
+def test_address_that_used_up_a_short_time_is_named(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
     # A paused node accepts connections and does not answer.
     with FakeBroker(lambda _: SILENCE) as paused:
         address = str(paused.address)

@@ -31,7 +31,7 @@ def answer(function, *words):
     return result.output.strip()
 
 
-def test_the_options_of_a_group_arrive_as_one_value_next_to_others():
+def test_options_of_a_group_arrive_as_one_value_next_to_others():
     @option_group("where", Where, HOST, PORT)
     @click.option("--topic")
     def command(*, where: Where, topic: str) -> None:
@@ -40,7 +40,7 @@ def test_the_options_of_a_group_arrive_as_one_value_next_to_others():
     assert answer(command, "--host", "b1", "--port", "1", "--topic", "t") == "Where(host='b1', port=1) t"
 
 
-def test_a_field_without_an_option_has_its_default():
+def test_field_without_an_option_has_its_default():
     @option_group("where", Where, HOST)
     def command(*, where: Where) -> None:
         click.echo(where.port)
@@ -48,7 +48,7 @@ def test_a_field_without_an_option_has_its_default():
     assert answer(command, "--host", "b1") == "9092"
 
 
-def test_a_function_that_does_not_take_the_value_gets_nothing():
+def test_function_that_does_not_take_the_value_gets_nothing():
     @option_group("where", Where, HOST, PORT)
     def command() -> None:
         click.echo("called")
@@ -56,7 +56,7 @@ def test_a_function_that_does_not_take_the_value_gets_nothing():
     assert answer(command, "--host", "b1") == "called"
 
 
-def test_a_group_of_options_is_a_field_of_another():
+def test_group_of_options_is_a_field_of_another():
     @option_group("asked", Asked, option_group("where", Where, HOST, PORT), LOUD)
     def command(*, asked: Asked) -> None:
         click.echo(asked)
@@ -65,7 +65,7 @@ def test_a_group_of_options_is_a_field_of_another():
     assert answer(command, "--host", "b1", "--port", "2", "--loud") == expected
 
 
-def test_a_value_may_be_made_in_another_way():
+def test_value_may_be_made_in_another_way():
     @option_group("where", Where, HOST, make=lambda host: Where(host.upper()))
     def command(*, where: Where) -> None:
         click.echo(where.host)

@@ -82,7 +82,7 @@ def test_help_lists_names_and_imports_nothing(place: Place) -> None:
 
 
 @pytest.mark.slow
-def test_a_command_of_a_package(place: Place) -> None:
+def test_command_of_a_package(place: Place) -> None:
     place.package("acme", group("acme-check = acme:command"))
     run = place.run("acme-check", "--count", "3")
     assert (run.returncode, run.stdout) == (0, "imported\nran 3\n")
@@ -91,7 +91,7 @@ def test_a_command_of_a_package(place: Place) -> None:
     assert (wrong.returncode, "Traceback" in wrong.stderr) == (2, False)
 
 
-def test_an_executable_gets_all_words_and_gives_its_exit_code(place: Place) -> None:
+def test_executable_gets_all_words_and_gives_its_exit_code(place: Place) -> None:
     place.program("kafkactl-hello")
     run = place.run("hello", "--help", "-o", "json", "@x", "--", "-v")
     assert run.returncode == 5
@@ -120,9 +120,7 @@ def test_our_own_commands_stay_ours(place: Place) -> None:
         ],
     ),
 )
-def test_a_plugin_that_is_broken_is_a_typed_error_and_breaks_nothing_else(
-    place: Place, code: str, expected: str
-) -> None:
+def test_plugin_that_is_broken_is_a_typed_error_and_breaks_nothing_else(place: Place, code: str, expected: str) -> None:
     place.package("acme", group("acme-check = acme:command"), code)
     run = place.run("acme-check", KAFKACTL_OUTPUT="json")
     error = json.loads(run.stderr)
@@ -141,7 +139,7 @@ def test_two_plugins_of_one_name_are_an_error_that_names_both(place: Place) -> N
     assert "acme-1.0" in message and "other-1.0" in message
 
 
-def test_a_program_that_cannot_be_started(place: Place) -> None:
+def test_program_that_cannot_be_started(place: Place) -> None:
     place.program("kafkactl-hello", "#!/no/such/shell\n")
     run = place.run("hello", KAFKACTL_OUTPUT="json")
     assert (run.returncode, json.loads(run.stderr)["id"]) == (1, "plugin-not-loaded")
@@ -191,7 +189,7 @@ def test_listed_plugins_are_cached_until_a_folder_changes(place: Place) -> None:
 
 
 @pytest.mark.parametrize("kept", [b"", b"\xff\xfe", b"x\n\x1b[2J\tevil", bytes(2 << 20)])
-def test_a_damaged_list_is_made_again(place: Place, kept: bytes) -> None:
+def test_damaged_list_is_made_again(place: Place, kept: bytes) -> None:
     place.package("acme", group("acme-check = acme:command"))
     file = place.packages.parent / "cache" / "kafkactl" / "plugins"
     file.parent.mkdir(parents=True)
@@ -200,7 +198,7 @@ def test_a_damaged_list_is_made_again(place: Place, kept: bytes) -> None:
 
 
 @pytest.mark.parametrize("left", ["cut", "blank at the end"])
-def test_a_list_that_a_power_failure_tore_is_made_again(place: Place, left: str) -> None:
+def test_list_that_a_power_failure_tore_is_made_again(place: Place, left: str) -> None:
     place.package("acme", group("acme-check = acme:command"))
     file = place.packages.parent / "cache" / "kafkactl" / "plugins"
     place.run("--help")

@@ -43,7 +43,7 @@ def test_dump_prints_the_documented_lines(kafkactl):
     assert level["file"] == str(SEGMENT)
 
 
-def test_a_folder_and_its_checkpoints(kafkactl, folder: Path):
+def test_folder_and_its_checkpoints(kafkactl, folder: Path):
     plain = lines(kafkactl("log", "dump", folder))
     assert {line["file"] for line in plain} == {str(folder / "00000000000000000000.log")}
     both = lines(kafkactl("log", "dump", folder.parent, "--checkpoints"))
@@ -118,7 +118,7 @@ def test_secrets_only_when_asked_for(kafkactl):
 
 
 @pytest.mark.parametrize("end", ["cut", "zeros"])
-def test_the_end_of_a_log_that_is_being_written_is_not_damage(kafkactl, folder: Path, end: str):
+def test_end_of_a_log_that_is_being_written_is_not_damage(kafkactl, folder: Path, end: str):
     # The last batch of a running node, or room that was never written to; the same with something behind it is.
     file = folder / "00000000000000000000.log"
     data = file.read_bytes()
@@ -169,7 +169,7 @@ def test_refusals(kafkactl, tmp_path: Path, monkeypatch, arguments: tuple, code:
     assert run.error["id"] == error_id
 
 
-def test_an_empty_folder_and_a_brokers_log(kafkactl, tmp_path: Path):
+def test_empty_folder_and_a_brokers_log(kafkactl, tmp_path: Path):
     assert kafkactl("log", "dump", tmp_path, "-o", "json").error["id"] == "empty-folder"
     (tmp_path / "orders-0").mkdir()
     assert kafkactl("log", "dump", tmp_path, "-o", "json").error["id"] == "no-metadata-log"

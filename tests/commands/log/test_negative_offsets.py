@@ -14,7 +14,7 @@ from tests.metadata.records import TOPIC, VERSION
 
 @pytest.mark.parametrize("offsets", [(-5,), (0, -5)])
 @pytest.mark.parametrize(("words", "code"), [(("log", "image"), 7), (("log", "lint"), 7), (("dryrun", "replay"), 6)])
-def test_a_negative_offset_is_reported(kafkactl, tmp_path: Path, offsets: tuple[int, ...], words, code: int):
+def test_negative_offset_is_reported(kafkactl, tmp_path: Path, offsets: tuple[int, ...], words, code: int):
     folder = tmp_path / "__cluster_metadata-0"
     folder.mkdir()
     values = [(None, encode_record(message(record.type), record.version, record.data)) for record in (VERSION, TOPIC)]

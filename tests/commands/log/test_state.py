@@ -68,7 +68,7 @@ def test_image_hides_secrets_unless_they_are_requested(kafkactl, log: Path):
     assert as_yaml == {**hidden, "findings": []}
 
 
-def test_the_image_for_people(kafkactl, log: Path, last: int):
+def test_image_for_people(kafkactl, log: Path, last: int):
     text = kafkactl("log", "image", log.parent).stdout
     assert f"The state after offset {last}" in text
     assert "metadata.version" in text
@@ -100,7 +100,7 @@ def test_points_that_are_none(kafkactl, log: Path, arguments: tuple[str, ...], e
     assert (run.code, run.stdout, run.error["id"]) == (2, "", error_id)
 
 
-def test_a_log_that_begins_late_needs_its_snapshot(kafkactl, log: Path, last: int):
+def test_log_that_begins_late_needs_its_snapshot(kafkactl, log: Path, last: int):
     noop = encode_batch(
         [(None, encode_record(message("NoOpRecord"), 0, {}))],
         base_offset=last + 1,
@@ -133,7 +133,7 @@ def test_missing_or_damaged_parts_of_a_log_are_reported(kafkactl, log: Path):
     assert (gap.code, gap.json["findings"][0]["id"]) == (7, "metadata-log-gap")
 
 
-def test_a_snapshot_without_its_end_is_not_the_whole_state(kafkactl, log: Path):
+def test_snapshot_without_its_end_is_not_the_whole_state(kafkactl, log: Path):
     newest = max(log.glob("*.checkpoint"))
     data = newest.read_bytes()
     starts = [record.header.position for record in decode_batches(data)]
@@ -302,7 +302,7 @@ def test_unreadable_log_is_not_reported_as_empty(kafkactl, tmp_path: Path):
     assert "not read whole" in run.error["cause"]
 
 
-def test_an_empty_log(kafkactl, tmp_path: Path):
+def test_empty_log(kafkactl, tmp_path: Path):
     (tmp_path / SEGMENT).write_bytes(b"")
     run = kafkactl("log", "image", tmp_path, "-o", "json")
     assert (run.code, run.json["offset"], run.json["counts"]["topics"]) == (6, None, 0)
@@ -340,7 +340,7 @@ def test_equal_states(kafkactl, log: Path):
     assert kafkactl("log", "diff", log).code == 2
 
 
-def test_the_history_of_a_topic_and_of_a_partition(kafkactl, log: Path):
+def test_history_of_a_topic_and_of_a_partition(kafkactl, log: Path):
     whole = lines(kafkactl("log", "history", log, "--topic", "late").stdout)
     assert whole[0]["type"] == "TopicRecord"
     assert {event["applied"] for event in whole} == {True}
@@ -379,13 +379,13 @@ def test_history_ends_with_the_state_of_the_image(kafkactl, log: Path):
         (("--config", "topic:late"), {"ConfigRecord"}),
     ],
 )
-def test_the_history_of_other_things(kafkactl, log: Path, arguments: tuple[str, str], types: set[str]):
+def test_history_of_other_things(kafkactl, log: Path, arguments: tuple[str, str], types: set[str]):
     found = {event["type"] for event in lines(kafkactl("log", "history", log, *arguments).stdout)}
     assert found
     assert found <= types
 
 
-def test_a_history_of_nothing_is_reported(kafkactl, log: Path):
+def test_history_of_nothing_is_reported(kafkactl, log: Path):
     run = kafkactl("log", "history", log, "--broker", "77")
     assert (run.code, run.stdout) == (0, "")
     assert "No record" in run.stderr
@@ -411,7 +411,7 @@ def test_keys_that_can_be_nobodys(kafkactl, log: Path, option: tuple[str, str]):
     assert option[0] in run.error["message"]
 
 
-def test_a_transaction_that_was_aborted_or_is_open(kafkactl, tmp_path: Path):
+def test_transaction_that_was_aborted_or_is_open(kafkactl, tmp_path: Path):
     def made(name: str, **data: object) -> tuple[None, bytes]:
         return None, encode_record(message(name), 0, data)
 
@@ -436,7 +436,7 @@ def test_a_transaction_that_was_aborted_or_is_open(kafkactl, tmp_path: Path):
     assert "aborted-transaction" in [finding["id"] for finding in linted["findings"]]
 
 
-def test_the_configuration_goes_with_its_topic(kafkactl, log: Path):
+def test_configuration_goes_with_its_topic(kafkactl, log: Path):
     removed = next(line for line in lines(kafkactl("log", "dump", log).stdout) if line["type"] == "RemoveTopicRecord")
     made = next(
         line
@@ -477,9 +477,7 @@ def test_lint(kafkactl, log: Path):
     assert "findings in" in kafkactl("log", "lint", log).stdout
 
 
-def test_a_person_walks_through_the_tree(
-    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
+def test_person_walks_through_the_tree(log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     from kafkactl.commands.log.browse import _Session
     from kafkactl.metadata.image.tree import tree_of
     from kafkactl.metadata.io.image import Point, load_image
@@ -517,7 +515,7 @@ _VERBS = (
 
 @pytest.mark.parametrize("content", ["empty", "zeros", "torn", "control"])
 @pytest.mark.parametrize("words", _VERBS, ids=lambda words: words[1])
-def test_an_answer_about_nothing_is_not_a_success(kafkactl, log: Path, words: tuple[str, ...], content: str):
+def test_answer_about_nothing_is_not_a_success(kafkactl, log: Path, words: tuple[str, ...], content: str):
     data = (log / SEGMENT).read_bytes()
     first = next(iter(decode_batches(data))).header
     assert first.is_control
@@ -534,7 +532,7 @@ def test_an_answer_about_nothing_is_not_a_success(kafkactl, log: Path, words: tu
     assert "empty-metadata-log" in run.stdout + run.stderr
 
 
-def test_a_side_of_a_diff_that_is_empty(kafkactl, log: Path, tmp_path: Path):
+def test_side_of_a_diff_that_is_empty(kafkactl, log: Path, tmp_path: Path):
     empty = tmp_path / "empty" / "__cluster_metadata-0"
     empty.mkdir(parents=True)
     (empty / SEGMENT).write_bytes(b"")
@@ -542,5 +540,5 @@ def test_a_side_of_a_diff_that_is_empty(kafkactl, log: Path, tmp_path: Path):
     assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (6, ["empty-metadata-log"])
 
 
-def test_the_state_at_an_early_offset_may_be_empty(kafkactl, log: Path):
+def test_state_at_an_early_offset_may_be_empty(kafkactl, log: Path):
     assert image(kafkactl, log, "--at", "0")["findings"] == []

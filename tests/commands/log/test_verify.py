@@ -46,7 +46,7 @@ def verified(kafkactl, *paths: object) -> tuple[int, dict, dict[str, str]]:
     return run.code, answer, {finding["id"]: finding["severity"] for finding in answer["findings"]}
 
 
-def test_a_sound_log(kafkactl, node):
+def test_sound_log(kafkactl, node):
     log = node("a", {FIRST: SEGMENT, "00000000000000000025-0000000001.checkpoint": SNAPSHOT})
     code, answer, found = verified(kafkactl, log)
     assert (code, found) == (0, {})
@@ -57,7 +57,7 @@ def test_a_sound_log(kafkactl, node):
     assert "sound" in kafkactl("log", "verify", log.parent).stdout
 
 
-def test_a_log_is_not_compared_with_itself(kafkactl, node, tmp_path: Path):
+def test_log_is_not_compared_with_itself(kafkactl, node, tmp_path: Path):
     log = node("a", {FIRST: SEGMENT})
     (tmp_path / "link").symlink_to(log.parent)
     code, answer, found = verified(kafkactl, log, log, f"{log}/", log.parent, tmp_path / "link")
@@ -69,7 +69,7 @@ def test_a_log_is_not_compared_with_itself(kafkactl, node, tmp_path: Path):
     assert (answer["ranking"], answer["reference"]) == ([], None)
 
 
-def test_a_torn_tail_and_zeros_are_not_a_problem(kafkactl, node):
+def test_torn_tail_and_zeros_are_not_a_problem(kafkactl, node):
     code, answer, found = verified(kafkactl, node("torn", {FIRST: SEGMENT[:-3]}))
     assert (code, found) == (0, {"torn-tail": "warning"})
     assert answer["sources"][0]["would_cut"]["position"] == STARTS[-1]
@@ -110,7 +110,7 @@ def test_as_lines_the_findings_are_not_lost(kafkactl, node):
     assert [json.loads(line)["id"] for line in run.stderr.splitlines()] == ["metadata-log-gap"]
 
 
-def test_an_epoch_that_is_not_under_the_checksum(kafkactl, node):
+def test_epoch_that_is_not_under_the_checksum(kafkactl, node):
     log = node("epoch", {FIRST: noops(0, 3) + noops(1, 2) + noops(2, 3) + noops(3, 1)})
     code, answer, found = verified(kafkactl, log)
     assert (code, found) == (7, {"leader-epoch-regression": "blocker"})
@@ -151,7 +151,7 @@ def test_records_that_do_not_decode(kafkactl, node):
     assert verified(kafkactl, node("t", {FIRST: SEGMENT + opened}))[::2] == (0, {"transaction-open": "info"})
 
 
-def test_a_renamed_segment(kafkactl, node):
+def test_renamed_segment(kafkactl, node):
     log = node("r", {"00000000000000000100.log": noops(30), "00000000000000000100-0000000001.checkpoint": SNAPSHOT})
     assert "segment-not-named-by-its-offset" in verified(kafkactl, log)[2]
 
@@ -164,7 +164,7 @@ def test_nodes_that_agree(kafkactl, node):
     assert answer["reference"] == str(first)
 
 
-def test_an_uncommitted_tail(kafkactl, node):
+def test_uncommitted_tail(kafkactl, node):
     first = node("1", {FIRST: SEGMENT + noops(30, epoch=3)})
     # The only voter of this log is node 1: what it wrote itself would be committed.
     two = node("2", {FIRST: SEGMENT + noops(30, epoch=2, count=4)}, node_id=2)
@@ -238,7 +238,7 @@ def test_leader_epochs_are_compared_with_the_log(kafkactl, node, text, reported)
         ("0\n2\n3 1\n4 3\n", {"epoch": 3, "start_offset": 1, "log_start_offset": 2}),
     ],
 )
-def test_the_first_leader_epoch_begins_where_snapshots_cut_the_log(kafkactl, node, text, reported):
+def test_first_leader_epoch_begins_where_snapshots_cut_the_log(kafkactl, node, text, reported):
     # The segment of the oldest snapshot begins before it; the file does not (seen on 3.3.2 to 4.4.0).
     snapshots = {f"{end:020}-{epoch:010}.checkpoint": SNAPSHOT for end, epoch in ((2, 1), (4, 4))}
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS, **snapshots}), text)
@@ -247,7 +247,7 @@ def test_the_first_leader_epoch_begins_where_snapshots_cut_the_log(kafkactl, nod
     assert differing == ([] if reported is None else [reported])
 
 
-def test_an_epoch_behind_the_end_shows_that_the_log_lost_its_end(kafkactl, node):
+def test_epoch_behind_the_end_shows_that_the_log_lost_its_end(kafkactl, node):
     files = {FIRST: THREE_EPOCHS}
     log = epochs_in(node("n1", files), "0\n5\n1 0\n3 2\n4 3\n6 9\n8 12\n")
     code, answer, found = verified(kafkactl, log)
@@ -267,7 +267,7 @@ def test_log_emptied_after_its_snapshot_is_damaged_and_nothing_else(kafkactl, no
     assert verified(kafkactl, log)[::2] == (7, {"metadata-log-damaged": "blocker"})
 
 
-def test_a_leader_epoch_checkpoint_that_no_node_can_read(kafkactl, node):
+def test_leader_epoch_checkpoint_that_no_node_can_read(kafkactl, node):
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS}), "x\n")
     assert verified(kafkactl, log)[::2] == (7, {"broken-leader-epoch-checkpoint": "blocker"})
 
@@ -283,7 +283,7 @@ def offset_of(batch: int) -> int:
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_a_sound_log_is_better_than_a_damaged_one(kafkactl, node, order):
+def test_sound_log_is_better_than_a_damaged_one(kafkactl, node, order):
     logs = [node("damaged", {FIRST: hurt(SEGMENT, 5)}), node("sound", {FIRST: SEGMENT})]
     code, answer, found = verified(kafkactl, *(logs[at] for at in order))
     assert (code, found) == (7, {"metadata-log-damaged": "blocker", "damaged-log-ranked": "warning"})
@@ -297,7 +297,7 @@ def test_a_sound_log_is_better_than_a_damaged_one(kafkactl, node, order):
     assert f"Best disk: {logs[1]}" in kafkactl("log", "verify", *logs).stdout
 
 
-def test_the_damaged_log_may_be_longer(kafkactl, node):
+def test_damaged_log_may_be_longer(kafkactl, node):
     # Only its valid part counts, and what can be read after that nowhere else is named.
     longer = node("longer", {FIRST: hurt(SEGMENT, 5) + noops(30, count=40)})
     sound = node("sound", {FIRST: SEGMENT[: STARTS[10]]})
@@ -324,7 +324,7 @@ def test_undamaged_log_of_three_is_ranked_first(kafkactl, node):
     assert [Path(log["path"]).parent.name for log in answer["ranking"]] == ["b", "a", "c"]
 
 
-def test_a_gap_ends_the_valid_part_and_equal_logs_prefer_the_whole_one(kafkactl, node):
+def test_gap_ends_the_valid_part_and_equal_logs_prefer_the_whole_one(kafkactl, node):
     sound = node("sound", {FIRST: SEGMENT})
     gap = node("gap", {FIRST: SEGMENT, "00000000000000000040.log": noops(40, epoch=3)})
     code, answer, found = verified(kafkactl, gap, sound)
@@ -332,7 +332,7 @@ def test_a_gap_ends_the_valid_part_and_equal_logs_prefer_the_whole_one(kafkactl,
     assert set(found) == {"metadata-log-gap", "damaged-log-ranked"}
 
 
-def test_a_snapshot_beyond_the_damage_is_a_place(kafkactl, node):
+def test_snapshot_beyond_the_damage_is_a_place(kafkactl, node):
     # A broken one is none.
     name = "00000000000000000025-0000000001.checkpoint"
     with_snapshot = node("snapshot", {FIRST: hurt(SEGMENT, 5), name: SNAPSHOT})
@@ -354,7 +354,7 @@ def test_a_snapshot_beyond_the_damage_is_a_place(kafkactl, node):
     ],
     ids=["empty", "zeros", "torn", "control", "cut"],
 )
-def test_an_empty_log_is_not_sound(kafkactl, node, files):
+def test_empty_log_is_not_sound(kafkactl, node, files):
     log = node("empty", files)
     code, _, found = verified(kafkactl, log)
     assert (code, found["empty-metadata-log"]) == (7 if "blocker" in found.values() else 6, "warning")
@@ -364,5 +364,5 @@ def test_an_empty_log_is_not_sound(kafkactl, node, files):
     assert (code, found["empty-metadata-log"]) == (7, "blocker")
 
 
-def test_a_snapshot_alone_is_something(kafkactl, node):
+def test_snapshot_alone_is_something(kafkactl, node):
     assert verified(kafkactl, node("s", {"00000000000000000025-0000000001.checkpoint": SNAPSHOT}))[::2] == (0, {})

@@ -69,9 +69,7 @@ def test_first_leader_without_majority_leaves_an_uncommitted_tail(kafkactl: Kafk
     assert verified(kafkactl, later, *logs[1:])[2]["empty-metadata-log"] == "blocker"
 
 
-def test_a_blank_leader_with_a_higher_epoch_does_not_make_the_old_log_a_tail(
-    kafkactl: Kafkactl, tmp_path: Path
-) -> None:
+def test_blank_leader_with_a_higher_epoch_does_not_make_the_old_log_a_tail(kafkactl: Kafkactl, tmp_path: Path) -> None:
     # The new leader of a formatted disk was elected and not followed yet: only the old log was committed.
     logs = [disk(tmp_path / "c1", 1, founding(4, noops=30)), disk(tmp_path / "c2", 2, elected_only(15))]
     code, answer, found = verified(kafkactl, *logs)
@@ -80,7 +78,7 @@ def test_a_blank_leader_with_a_higher_epoch_does_not_make_the_old_log_a_tail(
     assert "offset 0 (epoch 4)" in reported["message"]
 
 
-def test_a_later_epoch_that_ends_below_a_snapshot_is_another_history(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_later_epoch_that_ends_below_a_snapshot_is_another_history(kafkactl: Kafkactl, tmp_path: Path) -> None:
     # Segments of the old history begin behind everything that the new one has.
     old = compacted(tmp_path / "c1", begun_ms=1_000)
     new = disk(tmp_path / "c2", 2, founding(9))
@@ -93,7 +91,7 @@ def test_a_later_epoch_that_ends_below_a_snapshot_is_another_history(kafkactl: K
     ("late_ms", "expected"),
     [(-HOUR, {}), (20 * SECOND, {}), (HOUR, {"tail-may-be-committed": "blocker"})],
 )
-def test_a_short_log_written_after_the_long_one_may_be_another_history(
+def test_short_log_written_after_the_long_one_may_be_another_history(
     kafkactl: Kafkactl, tmp_path: Path, late_ms: int, expected: dict[str, str]
 ) -> None:
     old = compacted(tmp_path / "c1", begun_ms=2 * HOUR)
@@ -113,7 +111,7 @@ def common(leader_alone_ms: int, epoch: int = 1) -> tuple[MetadataLog, MetadataL
     ("alone_ms", "expected"),
     [(3 * SECOND, {"uncommitted-tail": "warning"}), (25 * SECOND, {"tail-may-be-committed": "blocker"})],
 )
-def test_a_tail_that_one_leader_wrote_for_long_may_be_committed(
+def test_tail_that_one_leader_wrote_for_long_may_be_committed(
     kafkactl: Kafkactl, tmp_path: Path, alone_ms: int, expected: dict[str, str]
 ) -> None:
     later, tail = common(alone_ms)
@@ -125,7 +123,7 @@ def test_a_tail_that_one_leader_wrote_for_long_may_be_committed(
         assert "Either an earlier leader wrote it alone" in answer["findings"][0]["message"]
 
 
-def test_a_tail_on_most_of_the_nodes_may_be_committed(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_tail_on_most_of_the_nodes_may_be_committed(kafkactl: Kafkactl, tmp_path: Path) -> None:
     later, tail = common(SECOND)
     logs = [disk(tmp_path / "c1", 1, later), *(disk(tmp_path / f"c{id}", id, tail) for id in (2, 3))]
     assert verified(kafkactl, *logs)[2] == {"tail-may-be-committed": "blocker"}

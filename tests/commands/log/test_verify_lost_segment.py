@@ -42,7 +42,7 @@ def verified(kafkactl: Kafkactl, path: Path) -> tuple[int, dict[str, dict]]:
     ],
     ids=["zeros behind a snapshot", "zeros behind a segment", "last segment missing", "only segment missing"],
 )
-def test_a_segment_that_lost_its_batches_is_damage(
+def test_segment_that_lost_its_batches_is_damage(
     kafkactl: Kafkactl, tmp_path: Path, files: dict[str, bytes], known: int
 ) -> None:
     log = log_dir(tmp_path / "log", files)
@@ -64,7 +64,7 @@ def test_zeros_behind_batches_and_the_index_of_a_deleted_segment_are_not_damage(
     assert "metadata-log-damaged" not in verified(kafkactl, log_dir(tmp_path / "b", late))[1]
 
 
-def test_a_recovery_from_a_log_without_its_last_segment_names_the_damage(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_recovery_from_a_log_without_its_last_segment_names_the_damage(kafkactl: Kafkactl, tmp_path: Path) -> None:
     made = disk(tmp_path / "c1", 1, bytes(4096))
     worlds.snapshot(made, worlds.AFTER, whole_log().end, 1)
     words = ("--lost", "2,3", "--without-broker-disks", "--out", tmp_path / "new", "--plan", "-o", "json")
@@ -74,7 +74,7 @@ def test_a_recovery_from_a_log_without_its_last_segment_names_the_damage(kafkact
 
 
 @pytest.mark.parametrize("name", ["copy.bak", "snapshot.checkpoint", f"{SNAPSHOT_NAME}.old"])
-def test_a_renamed_snapshot_is_read_as_one(kafkactl: Kafkactl, tmp_path: Path, name: str) -> None:
+def test_renamed_snapshot_is_read_as_one(kafkactl: Kafkactl, tmp_path: Path, name: str) -> None:
     log_dir(tmp_path / "files", {name: SNAPSHOT})
     shown = kafkactl("log", "image", tmp_path / "files" / name)
     assert shown.code == 0
@@ -84,7 +84,7 @@ def test_a_renamed_snapshot_is_read_as_one(kafkactl: Kafkactl, tmp_path: Path, n
 
 @pytest.mark.parametrize("verb", ["verify", "image", "dump", "lint"])
 @pytest.mark.parametrize("name", [f"{SNAPSHOT_NAME}.gz", "snapshot", f"{worlds.SEGMENT}"])
-def test_a_compressed_file_is_named_as_one(kafkactl: Kafkactl, tmp_path: Path, verb: str, name: str) -> None:
+def test_compressed_file_is_named_as_one(kafkactl: Kafkactl, tmp_path: Path, verb: str, name: str) -> None:
     file = tmp_path / name
     file.write_bytes(gzip.compress(SNAPSHOT))
     run = kafkactl("log", verb, file, "-o", "json")

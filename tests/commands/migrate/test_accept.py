@@ -23,7 +23,7 @@ MISSPELT = [
 
 @pytest.mark.parametrize(("word", "near"), MISSPELT)
 @pytest.mark.parametrize("verb", ["run", "finalize"])
-def test_a_word_that_accepts_nothing_is_refused(migrate, verb: str, word: str, near: str) -> None:  # noqa: F811
+def test_word_that_accepts_nothing_is_refused(migrate, verb: str, word: str, near: str) -> None:  # noqa: F811
     cluster = FakeCluster() if verb == "run" else at_phase("M8")
     for more in (("--yes",) if verb == "run" else ("--confirm", "x"), ("--dry-run",)):
         run = migrate(cluster, verb, *more, "--accept", word, output="table")
@@ -47,7 +47,7 @@ def test_check_names_the_nearest_words(migrate, word: str, near: str) -> None:  
         "C-33@brokers",
     ],
 )
-def test_a_word_that_names_something_is_taken(migrate, word: str) -> None:  # noqa: F811
+def test_word_that_names_something_is_taken(migrate, word: str) -> None:  # noqa: F811
     assert migrate(FakeCluster(), "run", "--dry-run", "--accept", word).code != 2
 
 

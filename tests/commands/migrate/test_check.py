@@ -46,7 +46,7 @@ def check(kafkactl, tmp_path):
     return run
 
 
-def test_a_healthy_cluster_ends_with_zero_and_open_questions(check):
+def test_healthy_cluster_ends_with_zero_and_open_questions(check):
     run = check(world("M0"), "-o", "json")
     assert run.code == 0
     assert run.json["kind"] == "migrate.check"
@@ -69,7 +69,7 @@ def test_blockers_are_all_reported_with_exit_code_7(check):
     assert found["stale-migration-znode"]["evidence"]["check"] == "C-58"
 
 
-def test_a_blocker_is_not_accepted(check):
+def test_blocker_is_not_accepted(check):
     run = check(world("M0").znode("/migration", migration(133)), "--accept", "stale-migration-znode", "-o", "json")
     assert run.code == 7
 
@@ -94,7 +94,7 @@ def test_unread_evidence_stays_open_when_all_questions_are_accepted(kafkactl, tm
 
 
 @pytest.mark.parametrize("word", ["X-SEEN", "check-unknown"])
-def test_a_word_for_several_findings_is_refused(check, word):
+def test_word_for_several_findings_is_refused(check, word):
     run = check(world("M0"), "--accept", word)
     assert run.code == 2
     assert "several findings" in " ".join(run.stderr.split())

@@ -57,7 +57,7 @@ def compared(kafkactl, *arguments, code: int = 0):
     return run.json
 
 
-def test_a_migration_that_is_well(kafkactl, folder):
+def test_migration_that_is_well(kafkactl, folder):
     answer = compared(kafkactl, "--observation", folder)
     assert (answer["kind"], answer["phase"], answer["compared"]) == ("migrate.compare", "dual-write", True)
     assert (answer["differences"], answer["unexplained"], answer["unknown"]) == ([], 0, [])
@@ -66,7 +66,7 @@ def test_a_migration_that_is_well(kafkactl, folder):
 
 
 @pytest.mark.slow
-def test_a_change_behind_its_back(kafkactl, tmp_path):
+def test_change_behind_its_back(kafkactl, tmp_path):
     config = b'{"version":1,"config":{"producer_byte_rate":"1"}}'
     folder = saved(tmp_path / "o", data={"/config/clients/behind": config})
     answer = compared(kafkactl, "--observation", folder, code=7)
@@ -82,7 +82,7 @@ def test_a_change_behind_its_back(kafkactl, tmp_path):
     assert as_yaml["differences"] == answer["differences"]
 
 
-def test_the_copy_against_its_prediction(kafkactl, folder, tmp_path):
+def test_copy_against_its_prediction(kafkactl, folder, tmp_path):
     for before in (folder, folder / "zk.jsonl.gz"):
         answer = compared(kafkactl, "--observation", folder, "--before", before)
         assert answer["copy"] == {"unexplained": 0, "differences_total": 0, "differences": []}
@@ -103,7 +103,7 @@ def test_another_secret_makes_passwords_unknown(kafkactl, tmp_path):
 
 
 @pytest.mark.parametrize("missing", ["metadata", "zk.jsonl.gz"])
-def test_a_side_that_was_not_seen(kafkactl, folder, missing):
+def test_side_that_was_not_seen(kafkactl, folder, missing):
     gone = folder / missing
     gone.rename(folder.parent / "away")
     answer = compared(kafkactl, "--observation", folder, code=6)
@@ -120,7 +120,7 @@ def test_bad_input(kafkactl, folder, tmp_path):
     assert (run.code, json.loads(run.stderr)["id"]) == (2, "no-copy-in-log")
 
 
-def test_a_part_of_a_tree_foretells_no_copy(kafkactl, folder, tmp_path):
+def test_part_of_a_tree_foretells_no_copy(kafkactl, folder, tmp_path):
     tree = (folder / "zk.jsonl.gz").read_bytes()
     (tmp_path / "zk.jsonl.gz").write_bytes(tree[: len(tree) // 2])
     for before in (tmp_path, tmp_path / "zk.jsonl.gz"):

@@ -106,14 +106,14 @@ def test_refused_drive_changes_nothing(migrate, verb: str, phase: str, words: li
     assert {node.id: (node.file, node.starts) for node in cluster.nodes.values()} == files
 
 
-def test_a_saved_observation_is_not_rolled_back(kafkactl, tmp_path: Path) -> None:
+def test_saved_observation_is_not_rolled_back(kafkactl, tmp_path: Path) -> None:
     run = kafkactl("migrate", "rollback", "--observation", tmp_path)
     assert run.code == 2
     assert "--dry-run" in run.stderr
 
 
 @pytest.mark.parametrize("verb", ["run", "finalize"])
-def test_an_inventory_is_needed(kafkactl, verb: str) -> None:
+def test_inventory_is_needed(kafkactl, verb: str) -> None:
     assert kafkactl("migrate", verb).code == 2
 
 
@@ -155,7 +155,7 @@ def test_refused_login_ends_a_run_with_the_code_for_not_authorised(migrate, word
     assert {node.id: node.starts for node in cluster.nodes.values()} == starts
 
 
-def test_the_end_waits_for_the_hours_of_the_inventory(migrate) -> None:
+def test_end_waits_for_the_hours_of_the_inventory(migrate) -> None:
     cluster = at_phase("M8")
     for words in (("--confirm", CLUSTER_ID), ("--dry-run",)):
         run = migrate(
@@ -172,7 +172,7 @@ def test_the_end_waits_for_the_hours_of_the_inventory(migrate) -> None:
     )
 
 
-def test_a_dry_run_shows_the_steps_and_writes_nothing(migrate, tmp_path: Path) -> None:
+def test_dry_run_shows_the_steps_and_writes_nothing(migrate, tmp_path: Path) -> None:
     cluster = FakeCluster()
     run = migrate(cluster, "run", "--dry-run", "--until", "M3", *ACCEPTED)
     assert (run.code, run.json["outcome"], run.json["journal"]) == (0, "planned", None)
@@ -200,7 +200,7 @@ def test_acceptable_findings_are_one_table_with_their_options(migrate) -> None:
 
 
 @pytest.mark.slow
-def test_a_long_run_is_counted(migrate) -> None:
+def test_long_run_is_counted(migrate) -> None:
     run = migrate(FakeCluster(), "run", "--yes", *ACCEPTED, output="table")
     assert run.code == 0 and "steps done: " in run.stdout
     assert len(run.stdout.splitlines()) < 20
@@ -213,7 +213,7 @@ def test_lines_of_a_run_have_their_time(migrate) -> None:
 
 
 @pytest.mark.parametrize(("is_terminal", "every_s"), [(True, 10), (False, 60)])
-def test_a_wait_is_reported_again_from_time_to_time(capsys, is_terminal: bool, every_s: int) -> None:
+def test_wait_is_reported_again_from_time_to_time(capsys, is_terminal: bool, every_s: int) -> None:
     clock = FakeClock(FakeCluster())
     talk = ProgressLines(is_terminal=is_terminal, clock=clock)
     for look in range(61):

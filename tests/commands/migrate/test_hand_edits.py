@@ -41,7 +41,7 @@ def edited(migrate, at_m6, tmp_path: Path, tmp_path_factory: pytest.TempPathFact
 @pytest.mark.parametrize(
     "words", [("run", "--yes"), ("run", "--dry-run"), ("rollback", "--yes"), ("rollback", "--dry-run")]
 )
-def test_an_edited_file_is_not_overwritten_unasked(migrate, edited: FakeCluster, words) -> None:  # noqa: F811
+def test_edited_file_is_not_overwritten_unasked(migrate, edited: FakeCluster, words) -> None:  # noqa: F811
     before = {id: node.file for id, node in edited.nodes.items()}
     run = migrate(edited, *words, *(ACCEPTED if words[0] == "run" else ()))
     found = [finding for finding in run.json["findings"] if finding["id"] == "config-edited-by-hand"]
@@ -51,7 +51,7 @@ def test_an_edited_file_is_not_overwritten_unasked(migrate, edited: FakeCluster,
     assert {id: node.file for id, node in edited.nodes.items()} == before
 
 
-def test_an_edit_is_carried_forward(migrate, edited: FakeCluster) -> None:  # noqa: F811
+def test_edit_is_carried_forward(migrate, edited: FakeCluster) -> None:  # noqa: F811
     run = migrate(edited, "run", "--yes", "--hand-edits", "carry", *ACCEPTED)
     assert (run.code, run.json["state"]) == (0, "M8"), run.json["findings"]
     assert {id for id, node in edited.nodes.items() if EDIT in (node.file or "")} == {2}
@@ -78,7 +78,7 @@ def test_word_about_edits_that_means_nothing_is_a_usage_error(migrate, word: str
 
 
 @pytest.mark.slow
-def test_an_edit_is_overwritten_where_that_is_asked_for(migrate, edited: FakeCluster, tmp_path: Path) -> None:  # noqa: F811
+def test_edit_is_overwritten_where_that_is_asked_for(migrate, edited: FakeCluster, tmp_path: Path) -> None:  # noqa: F811
     run = migrate(edited, "run", "--yes", "--hand-edits", "overwrite", *ACCEPTED)
     assert (run.code, run.json["state"]) == (0, "M8"), run.json["findings"]
     assert not any(EDIT in (node.file or "") for node in edited.nodes.values())
@@ -105,7 +105,7 @@ def test_check_and_render_see_the_edit_as_run_does(migrate, edited: FakeCluster,
     assert "process.roles" in changes[2, "kraft"]["set"] and changes[2, "original"]["sha256"] is not None
 
 
-def test_a_saved_observation_has_no_edits(migrate, edited: FakeCluster, monkeypatch, tmp_path: Path) -> None:  # noqa: F811
+def test_saved_observation_has_no_edits(migrate, edited: FakeCluster, monkeypatch, tmp_path: Path) -> None:  # noqa: F811
     monkeypatch.setattr(migrate_check, "open_observation", lambda _: edited.observe())
     run = migrate(edited, "check", "--observation", str(tmp_path), *ACCEPTED)
     assert "config-edited-by-hand" not in {finding["id"] for finding in run.json["findings"]}
@@ -131,7 +131,7 @@ def folder_of(cluster: FakeCluster, migrate, monkeypatch, place: Path) -> Path: 
 
 
 @pytest.mark.slow
-def test_the_folder_of_render_is_used_when_it_is_named(migrate, monkeypatch, tmp_path: Path) -> None:  # noqa: F811
+def test_folder_of_render_is_used_when_it_is_named(migrate, monkeypatch, tmp_path: Path) -> None:  # noqa: F811
     cluster = FakeCluster()
     folder = folder_of(cluster, migrate, monkeypatch, tmp_path / "rendered")
     for phase in ("migration", "kraft"):
@@ -153,7 +153,7 @@ def test_the_folder_of_render_is_used_when_it_is_named(migrate, monkeypatch, tmp
         (None, "rendered-file-missing"),
     ],
 )
-def test_a_folder_that_contradicts_the_phase_is_refused(migrate, monkeypatch, tmp_path: Path, change, id: str) -> None:  # noqa: F811
+def test_folder_that_contradicts_the_phase_is_refused(migrate, monkeypatch, tmp_path: Path, change, id: str) -> None:  # noqa: F811
     cluster = FakeCluster()
     folder = folder_of(cluster, migrate, monkeypatch, tmp_path / "rendered")
     path = folder / "broker-2/migration.properties"

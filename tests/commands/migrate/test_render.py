@@ -55,7 +55,7 @@ def test_all_files_of_all_phases(kafkactl, inventory, tmp_path):
     assert "hunter" not in json.dumps(manifest)
 
 
-def test_a_dry_run_writes_nothing_and_shows_the_diffs(kafkactl, inventory, tmp_path):
+def test_dry_run_writes_nothing_and_shows_the_diffs(kafkactl, inventory, tmp_path):
     out = tmp_path / "out"
     answer = rendered(kafkactl, "--inventory", inventory, "--out", out, "--dry-run")
     assert (answer["outcome"], out.exists()) == ("planned", False)
@@ -104,7 +104,7 @@ def test_unknown_value_is_refused_and_reported_once(kafkactl, inventory, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
-def test_a_node_without_a_file(kafkactl, inventory, tmp_path):
+def test_node_without_a_file(kafkactl, inventory, tmp_path):
     # The others can be looked at; nothing is written, for each file has to fit the others.
     (inventory.parent / "2.properties").unlink()
     answer = rendered(kafkactl, "--inventory", inventory, "--out", tmp_path / "out", code=3)
@@ -144,7 +144,7 @@ def test_files_whose_secrets_were_taken_out_are_for_looking_at(kafkactl, tmp_pat
     assert f"+{FLAG}=true" in (out / "broker-1/migration.diff").read_text()
 
 
-def test_an_observation_without_nodes(kafkactl, tmp_path):
+def test_observation_without_nodes(kafkactl, tmp_path):
     folder = _observation(tmp_path / "o", hide=False)
     body = json.loads((folder / "observation.json").read_bytes())
     (folder / "observation.json").write_text(json.dumps({**body, "nodes": []}), encoding="utf-8")

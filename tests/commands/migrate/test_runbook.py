@@ -34,12 +34,12 @@ def _only_looks(line: str) -> bool:
 COMMANDS = [(state, line) for state, line in _commands() if _only_looks(line)]  # the driver's have tests of their own
 
 
-def test_the_runbook_has_commands_of_every_kind() -> None:
+def test_runbook_has_commands_of_every_kind() -> None:
     assert {line.split()[2] for _, line in COMMANDS} == set(_LOOKING)
 
 
 @pytest.mark.parametrize(("state", "line"), COMMANDS, ids=[f"{state}: {line}" for state, line in COMMANDS])
-def test_a_command_of_the_runbook_answers(kafkactl, tmp_path, state: str, line: str) -> None:
+def test_command_of_the_runbook_answers(kafkactl, tmp_path, state: str, line: str) -> None:
     folder = save(tmp_path / "seen", HEALTHY[state].observation())
     words = shlex.split(line)[1:]
     for name in ("--inventory", "--observation"):

@@ -36,14 +36,14 @@ def migrate(kafkactl, tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in HEALTHY if name != "M10"])
-def test_a_saved_observation_is_in_the_state_that_it_shows(migrate, name: str) -> None:
+def test_saved_observation_is_in_the_state_that_it_shows(migrate, name: str) -> None:
     run = migrate("status", HEALTHY[name], "-o", "json")
     assert (run.json["kind"], run.json["state"], run.json["observed"]["state"]) == ("migrate.status", name, name)
     assert run.json["why"]
     assert (run.json["journal"], run.json["agrees"]) == (None, None)
 
 
-def test_the_witnesses_stand_side_by_side(migrate) -> None:
+def test_witnesses_stand_side_by_side(migrate) -> None:
     seen = migrate("status", _M4, "-o", "json").json["observed"]
     first, second = seen["brokers"][:2]
     assert first == {"id": 1, "alive": True, "mode": "migrating", "file": "migrating", "znode": True,
@@ -85,7 +85,7 @@ def test_status_names_the_holder_of_the_drivers_lock(
     assert words in kafkactl(*asked, "-o", "table").stdout
 
 
-def test_the_gate_and_what_is_next(migrate) -> None:
+def test_gate_and_what_is_next(migrate) -> None:
     answer = migrate("status", _M4, "-o", "json").json
     assert ("broker-not-entered", "broker 2") in [(gate["id"], gate["subject"]) for gate in answer["gates"]]
     assert (answer["next_action"]["action"], answer["next_action"]["target"]) == ("put-config", "broker 2")
@@ -126,7 +126,7 @@ def _journal(path: Path, state: str, *, goal: str = "run") -> None:
         journal.append("intent", {"action": "put-config", "target": "broker 3"})
 
 
-def test_the_journal_is_shown_next_to_what_was_observed(migrate, tmp_path: Path) -> None:
+def test_journal_is_shown_next_to_what_was_observed(migrate, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     _journal(path, "M3")
     answer = migrate("status", _M4, "--journal", str(path), "-o", "json").json
@@ -145,7 +145,7 @@ def test_next_action_follows_the_journal_of_the_interrupted_run(migrate, tmp_pat
         assert answer["next_action"]["action"] == action
 
 
-def test_a_saved_observation_does_not_move(migrate) -> None:
+def test_saved_observation_does_not_move(migrate) -> None:
     assert migrate("status", _M4, "--watch").code == 2
 
 
@@ -164,7 +164,7 @@ def test_observation_is_compared_with_one_ten_seconds_before_in_the_same_state()
     assert [compared(after, "M4L") for after in (31, 32, 40, 41, 42)] == [30, 31, 31, 31, 31]
 
 
-def test_the_board_begins_with_what_needs_the_operator(tmp_path: Path) -> None:
+def test_board_begins_with_what_needs_the_operator(tmp_path: Path) -> None:
     _journal(tmp_path / "journal.jsonl", "M3")
     found = status(_M4.observation(), journal=str(tmp_path / "journal.jsonl"))
     page = Page()
@@ -182,7 +182,7 @@ def test_the_board_begins_with_what_needs_the_operator(tmp_path: Path) -> None:
     assert table > next(at for at, line in enumerate(lines) if line.startswith("CONTROLLER"))
 
 
-def test_the_plan_goes_to_the_end_and_predicts_the_copy(migrate) -> None:
+def test_plan_goes_to_the_end_and_predicts_the_copy(migrate) -> None:
     run = migrate("plan", HEALTHY["M3"], "-o", "json")
     answer = run.json
     assert (run.code, answer["kind"], answer["outcome"]) == (0, "migrate.plan", "planned")
@@ -192,7 +192,7 @@ def test_the_plan_goes_to_the_end_and_predicts_the_copy(migrate) -> None:
 
 
 @pytest.mark.parametrize("version", ["3.4.1", "3.3.2"])
-def test_a_release_whose_copy_is_not_known_has_a_plan_all_the_same(migrate, version: str) -> None:
+def test_release_whose_copy_is_not_known_has_a_plan_all_the_same(migrate, version: str) -> None:
     run = migrate("plan", HEALTHY["M3"].but(version=version), "-o", "json")
     assert run.json["prediction"]["outcome"] == "not-known"
     assert "migration-release-unknown" in [finding["id"] for finding in run.json["findings"]]
@@ -243,7 +243,7 @@ def test_rollback_reports_its_outcome_and_exit_code(
     assert id is None or run.json["findings"][0]["id"] == id
 
 
-def test_a_loss_is_accepted_by_name_and_only_a_loss(migrate) -> None:
+def test_loss_is_accepted_by_name_and_only_a_loss(migrate) -> None:
     seen = _M6.but(end=900, migration_age_ms=300_000)
     assert migrate("rollback", seen, "--dry-run", "--accept", "zookeeper-behind-kraft").code == 0
     assert migrate("rollback", seen, "--dry-run", "--accept", "migration-finalized").code == 2

@@ -79,7 +79,7 @@ def found(run: Run) -> dict[str, dict[str, Any]]:
     return {gate["id"]: gate for gate in (*answer["findings"], *answer.get("gates", ()))}
 
 
-def test_a_broker_that_it_misses(kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]) -> None:
+def test_broker_that_it_misses(kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]) -> None:
     content = inventory.read_text()
     start = content.index("[[nodes]]\nid = 2\n")
     controllers = [_node(id, "controller", f"127.0.0.1:{id - 2998}") for id in (3001, 3002)]  # not started yet
@@ -92,7 +92,7 @@ def test_a_broker_that_it_misses(kafkactl: Kafkactl, inventory: Path, zookeeper:
 
 
 @pytest.mark.parametrize("command", ALL)
-def test_a_node_that_stands_twice(command: str, kafkactl: Kafkactl, inventory: Path) -> None:
+def test_node_that_stands_twice(command: str, kafkactl: Kafkactl, inventory: Path) -> None:
     change(inventory, ("id = 2\n", "id = 1\n"))
     run = asked(kafkactl, inventory, command)
     assert (run.code, run.stdout) == (USAGE, "")
@@ -100,7 +100,7 @@ def test_a_node_that_stands_twice(command: str, kafkactl: Kafkactl, inventory: P
 
 
 @pytest.mark.parametrize("command", ["status", "check", "plan", "rollback --dry-run"])
-def test_the_zookeeper_of_another_cluster(
+def test_zookeeper_of_another_cluster(
     command: str, kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]
 ) -> None:
     zookeeper(the_tree({**small(), "/cluster/id": text({"version": "1", "id": "AnotherClusterAnotherC"})}))
@@ -144,7 +144,7 @@ def test_chroot_of_the_brokers_own_files_is_named(
     assert "Use the chroot" not in found(asked(kafkactl, inventory, "check"))["no-kafka-tree"]["next_step"]
 
 
-def test_a_host_name_that_does_not_resolve(
+def test_host_name_that_does_not_resolve(
     kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]
 ) -> None:
     change(
@@ -157,7 +157,7 @@ def test_a_host_name_that_does_not_resolve(
 
 
 @pytest.mark.parametrize("place", ["gone.properties", "."])
-def test_a_copy_that_cannot_be_read(
+def test_copy_that_cannot_be_read(
     place: str, kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]
 ) -> None:
     change(inventory, ("id = 2\n", f'id = 2\ncopy = "{place}"\n'), ("id = 3001\n", 'id = 3001\nlog = "nowhere"\n'))

@@ -35,7 +35,7 @@ def unregister(kafkactl: Kafkactl, cluster: FakeCluster, *words: object) -> Run:
 
 
 @pytest.mark.parametrize("listener", list(Role))
-def test_a_list_of_the_living_and_the_dead(kafkactl: Kafkactl, listener: Role) -> None:
+def test_list_of_the_living_and_the_dead(kafkactl: Kafkactl, listener: Role) -> None:
     with running(UnregisteringCluster(), listener) as where:
         run = kafkactl("nodes", *where, "list", "-o", "json")
     assert run.code == 0
@@ -52,19 +52,19 @@ def test_a_list_of_the_living_and_the_dead(kafkactl: Kafkactl, listener: Role) -
     assert rows[9]["features"]["metadata.version"] == {"min": 7, "max": 33}
 
 
-def test_a_line_a_node(kafkactl: Kafkactl) -> None:
+def test_line_a_node(kafkactl: Kafkactl) -> None:
     with running(UnregisteringCluster()) as where:
         run = kafkactl("nodes", "list", *where, "-o", "jsonl")
     assert [line.count('"kind": "nodes.list"') for line in run.stdout.splitlines()] == [1] * 6
 
 
-def test_a_table_for_people(kafkactl: Kafkactl) -> None:
+def test_table_for_people(kafkactl: Kafkactl) -> None:
     with running(UnregisteringCluster()) as where:
         shown = kafkactl("nodes", "list", *where).stdout
     assert "voter" in shown and "stale, fenced" in shown and "PLAINTEXT://127.0.0.1:1" in shown
 
 
-def test_a_log_that_may_not_be_read_leaves_registrations_unknown(kafkactl: Kafkactl) -> None:
+def test_log_that_may_not_be_read_leaves_registrations_unknown(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster()
     cluster.denied = {"Fetch"}
     with running(cluster) as where:
@@ -79,7 +79,7 @@ def test_a_log_that_may_not_be_read_leaves_registrations_unknown(kafkactl: Kafka
     assert cluster.sent == []
 
 
-def test_a_user_without_rights_is_reported(kafkactl: Kafkactl) -> None:
+def test_user_without_rights_is_reported(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster()
     cluster.denied = {"Fetch", "DescribeQuorum", "DescribeCluster"}
     with running(cluster, Role.CONTROLLER) as where:
@@ -88,7 +88,7 @@ def test_a_user_without_rights_is_reported(kafkactl: Kafkactl) -> None:
     assert run.error["next_step"]
 
 
-def test_a_release_without_the_request(kafkactl: Kafkactl) -> None:
+def test_release_without_the_request(kafkactl: Kafkactl) -> None:
     # The level says 4.4, the controllers that answer are older: nothing is sent, and the request is named.
     cluster = UnregisteringCluster()
     for node in cluster.nodes.values():
@@ -98,14 +98,14 @@ def test_a_release_without_the_request(kafkactl: Kafkactl) -> None:
     assert "UnregisterController" in run.error["message"]
 
 
-def test_a_dead_broker_is_unregistered(kafkactl: Kafkactl) -> None:
+def test_dead_broker_is_unregistered(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster()
     run = unregister(kafkactl, cluster, "--id", DEAD_BROKER, "--yes")
     assert (run.code, run.json["outcome"], run.json["role"]) == (0, "done", "broker")
     assert cluster.sent == [("UnregisterBroker", DEAD_BROKER)]
 
 
-def test_a_dry_run_sends_nothing(kafkactl: Kafkactl) -> None:
+def test_dry_run_sends_nothing(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster()
     run = unregister(kafkactl, cluster, "--id", DEAD_CONTROLLER, "--dry-run")
     assert (run.code, run.json["outcome"], run.json["role"]) == (0, "planned", "controller")
@@ -138,7 +138,7 @@ def test_refused_unregistration_sends_nothing(
     assert cluster.sent == []
 
 
-def test_a_controller_below_the_level_that_unregisters_controllers(kafkactl: Kafkactl) -> None:
+def test_controller_below_the_level_that_unregisters_controllers(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster(level=30)
     run = unregister(kafkactl, cluster, "--id", DEAD_CONTROLLER, "--yes")
     assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (
@@ -148,7 +148,7 @@ def test_a_controller_below_the_level_that_unregisters_controllers(kafkactl: Kaf
 
 
 @pytest.mark.parametrize(("how", "code", "outcome"), [("refused", 1, "failed"), ("reply-lost", 0, "done")])
-def test_the_outcome_of_an_unregistration(kafkactl: Kafkactl, how: str, code: int, outcome: str) -> None:
+def test_outcome_of_an_unregistration(kafkactl: Kafkactl, how: str, code: int, outcome: str) -> None:
     run = unregister(kafkactl, UnregisteringCluster(how), "--id", DEAD_BROKER, "--yes")
     assert (run.code, run.json["outcome"]) == (code, outcome)
 
@@ -181,7 +181,7 @@ def test_words_that_are_not_a_node(kafkactl: Kafkactl) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", [["list"], ["unregister", "--id", "14", "--yes"]])
-def test_a_port_that_never_answers(kafkactl: Kafkactl, verb: list[str]) -> None:
+def test_port_that_never_answers(kafkactl: Kafkactl, verb: list[str]) -> None:
     with FakeBroker(lambda asked: SILENCE) as silent:
         began = time.monotonic()
         run = kafkactl("nodes", *verb, "--bootstrap-server", silent.address, "--timeout", "8s", "-o", "json")

@@ -29,7 +29,7 @@ def _remove(node_id):
 
 @pytest.mark.parametrize("dry_run", [("--dry-run",), ()])
 @pytest.mark.parametrize("ago_ms", [100, pytest.param(1_500, marks=pytest.mark.slow), 3_000])
-def test_a_healthy_voter_is_not_removed_while_another_has_just_failed(ask, ago_ms, dry_run):
+def test_healthy_voter_is_not_removed_while_another_has_just_failed(ask, ago_ms, dry_run):
     with FakeQuorum(voters=(1, 2, 3)) as quorum:
         quorum.kill(3, ago_ms=ago_ms)
         run = ask(quorum, *_remove(2), *dry_run)
@@ -41,7 +41,7 @@ def test_a_healthy_voter_is_not_removed_while_another_has_just_failed(ask, ago_m
 
 
 @pytest.mark.slow
-def test_the_dead_one_may_go(ask):
+def test_dead_one_may_go(ask):
     with FakeQuorum(voters=(1, 2, 3)) as quorum:
         quorum.kill(3)
         run = ask(quorum, *_remove(3))
@@ -72,7 +72,7 @@ def test_describe_does_not_call_alive_what_is_refused_and_does_not_fetch(ask):
 
 
 @pytest.mark.parametrize(("gone", "verdict", "code"), [((), "degraded", 0), ((3,), "wedged", 7)])
-def test_a_prediction_from_the_cluster_knows_who_is_down_now(ask, gone, verdict, code):
+def test_prediction_from_the_cluster_knows_who_is_down_now(ask, gone, verdict, code):
     with FakeQuorum(voters=(1, 2, 3)) as quorum:
         for node_id in gone:
             quorum.kill(node_id)

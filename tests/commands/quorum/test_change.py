@@ -72,7 +72,7 @@ def test_removal_prints_the_text_of_kafkas_tool(run_quorum):
     assert quorum.sent == ["remove 4"]
 
 
-def test_the_wedge_is_refused_with_its_sum(run_quorum):
+def test_wedge_is_refused_with_its_sum(run_quorum):
     quorum = SteppedQuorum(world=world("1 2 3", dead="3"))
     run = run_quorum(quorum, "remove-controller", *_remove(2), "-o", "json")
     assert (run.code, run.json["outcome"], quorum.sent) == (3, "refused", [])
@@ -98,7 +98,7 @@ def test_outcome_of_a_removal_decides_the_exit_code(run_quorum, reaction, code, 
     assert bool(run.json["may_happen"]) is (outcome == "unknown")
 
 
-def test_an_addition_reads_the_node_s_own_files(run_quorum, candidate):
+def test_addition_reads_the_node_s_own_files(run_quorum, candidate):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4"))
     run = run_quorum(quorum, "add-controller", "--command-config", candidate)
     assert run.code == 0, run.stdout + run.stderr
@@ -109,7 +109,7 @@ def test_an_addition_reads_the_node_s_own_files(run_quorum, candidate):
     assert (again.code, again.json["outcome"]) == (0, "nothing-to-do")
 
 
-def test_an_addition_needs_a_controller_that_was_formatted(run_quorum, candidate, tmp_path):
+def test_addition_needs_a_controller_that_was_formatted(run_quorum, candidate, tmp_path):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4"))
     assert run_quorum(quorum, "add-controller").code == 2
     (tmp_path / "data" / "meta.properties").write_text(f"version=1\ncluster.id={CLUSTER_ID}\nnode.id=4\n")
@@ -121,7 +121,7 @@ def test_an_addition_needs_a_controller_that_was_formatted(run_quorum, candidate
     assert (run.code, run.error["id"], quorum.sent) == (3, "cluster-id-mismatch", [])
 
 
-def test_a_broker_is_not_a_candidate(run_quorum, tmp_path):
+def test_broker_is_not_a_candidate(run_quorum, tmp_path):
     file = tmp_path / "broker.properties"
     file.write_text(
         "process.roles=broker\nnode.id=5\nlisteners=PLAINTEXT://:9092\ncontroller.listener.names=CONTROLLER\n"
@@ -132,7 +132,7 @@ def test_a_broker_is_not_a_candidate(run_quorum, tmp_path):
     assert (run.code, run.error["id"]) == (2, "not-a-controller")
 
 
-def test_a_reassignment_asks(run_quorum):
+def test_reassignment_asks(run_quorum):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"))
     refused = run_quorum(quorum, "reassign", "--target", "1,2,3,4,5", "-o", "json")
     assert (refused.code, quorum.sent) == (3, [])
@@ -150,7 +150,7 @@ def test_a_reassignment_asks(run_quorum):
     assert run_quorum(quorum, "reassign", "--target", "5,4,3,2,1").code == 0
 
 
-def test_a_reassignment_forecasts(run_quorum):
+def test_reassignment_forecasts(run_quorum):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"))
     zones = ("--zone", "1=a", "--zone", "2=a", "--zone", "3=b")
     run = run_quorum(quorum, "reassign", "--target", "1,2,3,4,5", "--dry-run", "-o", "json", *zones)
@@ -160,7 +160,7 @@ def test_a_reassignment_forecasts(run_quorum):
 
 
 @pytest.mark.slow
-def test_a_plan_is_simulated_where_it_is_asked_for(run_quorum):
+def test_plan_is_simulated_where_it_is_asked_for(run_quorum):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4", leader=1))
     flags = ("--allow-size", "--accept-zero-tolerance", "--dry-run")
     run = run_quorum(quorum, "reassign", "--target", "2,3,4", *flags, "--simulate", "1", "--seed", "9", "-o", "json")
@@ -177,13 +177,13 @@ def test_a_plan_is_simulated_where_it_is_asked_for(run_quorum):
 
 
 @pytest.mark.parametrize(("words", "code", "id"), [("1,x", 2, "invalid-target"), ("", 3, "empty-target")])
-def test_a_bad_target(run_quorum, words, code, id):
+def test_bad_target(run_quorum, words, code, id):
     run = run_quorum(SteppedQuorum(world=world("1 2 3")), "reassign", "--target", words, "--yes", "-o", "json")
     errors = [run.error] if code == 2 else run.json["findings"]
     assert (run.code, id in {finding["id"] for finding in errors}) == (code, True)
 
 
-def test_an_override_is_named_and_works(run_quorum):
+def test_override_is_named_and_works(run_quorum):
     quorum = SteppedQuorum(world=world("1 2 3"))
     refused = run_quorum(quorum, "reassign", "--target", "1,2", "--yes", "-o", "json")
     (size,) = [finding for finding in refused.json["findings"] if finding["id"] == "even-voter-count"]
@@ -192,7 +192,7 @@ def test_an_override_is_named_and_works(run_quorum):
     assert run_quorum(quorum, "reassign", "--target", "1,2", "--yes", *flags).code == 0
 
 
-def test_a_conversion_requires_the_cluster_id(run_quorum):
+def test_conversion_requires_the_cluster_id(run_quorum):
     quorum = SteppedQuorum(world=world("1 2 3", static=True))
     for words in ((), ("--yes",), ("--confirm", "other")):
         run = run_quorum(quorum, "convert", "-o", "json", *words)
@@ -264,7 +264,7 @@ def test_ctrl_c_reports_the_request_that_was_under_way(run_quorum, tmp_path):
     assert journal == ["journal", "begin", "intent", "answer"]
 
 
-def test_a_refusal_is_explained_for_old_controllers_that_do_not_report_their_cluster(run_quorum):
+def test_refusal_is_explained_for_old_controllers_that_do_not_report_their_cluster(run_quorum):
     quorum = SteppedQuorum(world=world("1 2 3", static=True), knows_cluster_id=False)
     refused = run_quorum(quorum, "remove-controller", *_remove(3), "-o", "json")
     assert (refused.code, "quorum-is-static" in {finding["id"] for finding in refused.json["findings"]}) == (3, True)

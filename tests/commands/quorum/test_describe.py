@@ -44,7 +44,7 @@ def describe(kafkactl):
     return run
 
 
-def test_a_healthy_quorum(describe):
+def test_healthy_quorum(describe):
     with running(Quorum(observers=(11,))) as quorum:
         run = describe(quorum, "-o", "json")
         port = quorum.endpoints[1].port
@@ -69,7 +69,7 @@ def test_a_healthy_quorum(describe):
     assert [observer["id"] for observer in document["observers"]] == [11]
 
 
-def test_the_page_for_people(describe):
+def test_page_for_people(describe):
     with running(Quorum(ages_ms={3: 60_000}), down=()) as quorum:
         run = describe(quorum)
     assert run.code == 0
@@ -79,7 +79,7 @@ def test_the_page_for_people(describe):
     assert "! warning  voter-is-dead  controller 3" in run.stdout
 
 
-def test_the_same_answer_in_every_form(describe):
+def test_same_answer_in_every_form(describe):
     with running(Quorum()) as quorum:
         lines = describe(quorum, "-o", "jsonl")
         yaml = describe(quorum, "-o", "yaml")
@@ -88,7 +88,7 @@ def test_the_same_answer_in_every_form(describe):
     assert yaml.stdout.startswith("---\nkind: quorum.describe\n")
 
 
-def test_the_lines_of_kafkas_tool(describe):
+def test_lines_of_kafkas_tool(describe):
     with running(Quorum(observers=(11,), ages_ms={1: 450})) as quorum:
         status = describe(quorum, "--status")
         ports = {id: at.port for id, at in quorum.endpoints.items()}
@@ -124,7 +124,7 @@ def test_unknown_numbers_are_minus_one_in_kafkas_format():
     assert row == ["1", "A" * 22, "-1", "-1", "-1", "-1", "Follower", ""]
 
 
-def test_a_leader_that_is_being_removed_is_shown_as_the_leader():
+def test_leader_that_is_being_removed_is_shown_as_the_leader():
     state = _state(leader_id=1, voters=(Replica(id=2),), observers=(Replica(id=1),))
     assert [line.split("\t")[6].strip() for line in replication_lines(state)] == ["Status", "Leader", "Follower"]
 
@@ -145,7 +145,7 @@ def test_without_a_leader_it_answers_and_ends_with_7(describe):
     assert page.stdout.startswith("No leader of the quorum was reached\n")
 
 
-def test_a_quorum_that_lost_its_majority_ends_with_7(describe):
+def test_quorum_that_lost_its_majority_ends_with_7(describe):
     with running(Quorum(ages_ms={1: 60_000, 3: 60_000})) as quorum:
         run = describe(quorum, "-o", "json")
     assert (run.code, run.json["tolerates"]) == (7, -1)
@@ -158,7 +158,7 @@ def test_port_without_kafka_has_exit_code_4(kafkactl):
     assert (run.code, run.stdout, run.error["id"]) == (4, "", "not-kafka")
 
 
-def test_a_brokers_port_is_4(kafkactl):
+def test_brokers_port_is_4(kafkactl):
     with running(Quorum(), brokers=(21,)) as quorum:
         run = kafkactl("quorum", "describe", "--bootstrap-controller", quorum.brokers[21].address, "-o", "json")
     assert (run.code, run.error["id"]) == (4, "wrong-endpoint-type")
@@ -200,7 +200,7 @@ def test_disks_alone(kafkactl, tmp_path):
 
 
 @pytest.mark.parametrize("columns", ["80", "120"])
-def test_the_page_fits_a_terminal(describe, monkeypatch, columns):
+def test_page_fits_a_terminal(describe, monkeypatch, columns):
     import io
 
     monkeypatch.setenv("COLUMNS", columns)

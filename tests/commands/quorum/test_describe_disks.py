@@ -26,7 +26,7 @@ def described(kafkactl: Cli, *words: object) -> tuple[int, dict[str, Any], dict[
     return run.code, run.json, {finding["id"]: finding for finding in run.json["findings"]}
 
 
-def test_a_disk_with_another_directory_id_is_not_the_voters(kafkactl: Cli, tmp_path: Path) -> None:
+def test_disk_with_another_directory_id_is_not_the_voters(kafkactl: Cli, tmp_path: Path) -> None:
     log = worlds.whole_log()
     own, strange = disk(tmp_path / "c1", 1, log), disk(tmp_path / "c2", 2, log)
     meta = strange / "meta.properties"

@@ -54,7 +54,7 @@ def test_talk_goes_to_stderr_and_obeys_quiet_and_verbose(sample):
     assert "talking" not in sample("-o", "json", "-v").stdout
 
 
-def test_a_piped_table_is_never_cut_and_has_no_colour(sample):
+def test_piped_table_is_never_cut_and_has_no_colour(sample):
     text = sample().stdout
     assert "x" * 120 in text
     assert "\x1b" not in text
@@ -99,13 +99,13 @@ def test_values_that_are_not_plain_values_are_a_bug():
         plain_values({"a": [object()]})
 
 
-def test_a_file_name_that_is_not_text_survives_as_an_escape(sample):
+def test_file_name_that_is_not_text_survives_as_an_escape(sample):
     run = sample("-t", os.fsdecode(b"\xff"), "-o", "json")
     assert run.code == 0
     assert run.json["cluster_id"] == "\udcff"
 
 
-def test_a_reader_that_goes_away_changes_nothing():
+def test_reader_that_goes_away_changes_nothing():
     script = f"{sys.executable} -m kafkactl explain --list -o json | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
     run = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=_root(), check=True)
     assert run.stdout == "0\n"
@@ -113,7 +113,7 @@ def test_a_reader_that_goes_away_changes_nothing():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full to be out of space on")
-def test_an_answer_that_cannot_be_written_is_a_failure():
+def test_answer_that_cannot_be_written_is_a_failure():
     with open("/dev/full", "w") as full:  # noqa: PTH123
         command = [sys.executable, "-m", "kafkactl", "explain", "--list"]
         run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=_root(), check=False)
@@ -144,7 +144,7 @@ def test_on_a_terminal_long_cells_wrap_and_nothing_is_lost(width):
 
 
 @pytest.mark.slow
-def test_a_terminal_has_colour_and_no_color_takes_it_away():
+def test_terminal_has_colour_and_no_color_takes_it_away():
     show = ["-m", "kafkactl", "explain", "unknown-id"]
     assert "\x1b[1m" in _on_a_terminal(show, 80, {})
     assert "\x1b[" not in _on_a_terminal([*show, "--color", "never"], 80, {})

@@ -85,7 +85,7 @@ def test_foreign_text_cannot_control_the_terminal():
     assert plain.render(page, color=False) == "a tab\\tand a line\\n\u2714 done\n"
 
 
-def test_the_same_of_several_subjects_is_one_finding():
+def test_same_of_several_subjects_is_one_finding():
     def found(id: int, text: str) -> Finding:
         return blocker("no-flag", f"controller {id}", text.format(id), f"Start controller {id}.")
 

@@ -46,7 +46,7 @@ def test_progress_bar_shows_amount_and_remaining_time(done, total, elapsed_s, un
 
 
 @pytest.mark.slow
-def test_a_bar_on_a_terminal_is_gone_when_the_answer_comes(tmp_path: Path):
+def test_bar_on_a_terminal_is_gone_when_the_answer_comes(tmp_path: Path):
     _, text = shown(["log", "image", str(unpacked("4.4.0", tmp_path))], out_is_terminal=True)
     bar, answer = text.index(WORDS), text.index("The state after offset")
     assert bar < answer and WORDS not in text[answer:]
@@ -55,14 +55,14 @@ def test_a_bar_on_a_terminal_is_gone_when_the_answer_comes(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_bar_is_on_stderr_while_the_answer_goes_to_a_pipe(tmp_path: Path):
+def test_bar_is_on_stderr_while_the_answer_goes_to_a_pipe(tmp_path: Path):
     out, text = shown(["log", "image", str(unpacked("4.4.0", tmp_path)), "-o", "json"])
     assert json.loads(out)["kind"] == "log.image"
     assert WORDS in text
 
 
 @pytest.mark.slow
-def test_a_dump_into_a_pipe_has_a_bar(tmp_path: Path):
+def test_dump_into_a_pipe_has_a_bar(tmp_path: Path):
     out, text = shown(["log", "dump", str(unpacked("4.4.0", tmp_path))])
     assert all(json.loads(line)["file"] for line in out.splitlines())
     assert "Reading the log" in text

@@ -46,7 +46,7 @@ def test_in_a_pipe_each_observation_is_a_line_until_the_time_is_over(kafkactl, q
     assert [look["time_ms"] for look in looks] == sorted(look["time_ms"] for look in looks)
 
 
-def test_the_time_of_all_looks_is_not_that_of_one(kafkactl, quorum):
+def test_time_of_all_looks_is_not_that_of_one(kafkactl, quorum):
     # A leader that takes its time is waited for, though the view is to end soon.
     quorum.late_s[2] = 0.6
     run = kafkactl(*WATCH, *addresses(quorum), "--timeout", "1s")
@@ -54,7 +54,7 @@ def test_the_time_of_all_looks_is_not_that_of_one(kafkactl, quorum):
     assert {json.loads(line)["leader_id"] for line in run.stdout.splitlines()} == {2}
 
 
-def test_the_last_observation_gives_the_exit_code(kafkactl, quorum):
+def test_last_observation_gives_the_exit_code(kafkactl, quorum):
     quorum.leader_id = 9
     assert kafkactl(*WATCH, *addresses(quorum), "--timeout", "1s", "-o", "jsonl").code == 7
 

@@ -75,7 +75,7 @@ def test_applying_again_changes_nothing(apply, fleet):
 
 
 @pytest.mark.slow
-def test_the_bytes_are_the_same_on_another_day(apply, fleet):
+def test_bytes_are_the_same_on_another_day(apply, fleet):
     apply(*ALL, "--yes")
     before = fleet.tree()
     shutil.rmtree(fleet.folder / "disks")
@@ -90,7 +90,7 @@ def test_without_a_terminal_yes_is_needed(apply, fleet):
     assert fleet.tree() == {}
 
 
-def test_a_dry_run_writes_nothing(apply, fleet):
+def test_dry_run_writes_nothing(apply, fleet):
     run = apply(*ALL, "--dry-run")
     assert (run.code, run.json["outcome"]) == (0, "planned")
     assert run.json["nodes"][0]["directories"][0]["action"] == "format"
@@ -132,7 +132,7 @@ def test_nodes_are_chosen_by_host(kafkactl, tmp_path):
 
 
 @pytest.mark.parametrize("words", [["--node", 9], ["--host", "nowhere"], ["--local"]])
-def test_a_node_that_is_not_in_the_plan(apply, words):
+def test_node_that_is_not_in_the_plan(apply, words):
     run = apply(*words, "--yes")
     assert (run.code, run.error["id"]) == (2, "node-not-in-plan")
 
@@ -143,12 +143,12 @@ def test_words_that_do_not_fit_together(apply, words):
 
 
 @pytest.mark.parametrize("text", ["disk1", "x/disk1", "1"])
-def test_a_reformat_names_a_node_and_a_directory(apply, text):
+def test_reformat_names_a_node_and_a_directory(apply, text):
     run = apply("--node", 1, "--reformat", text, "--reason", "why", "--yes")
     assert (run.code, run.error["id"]) == (2, "invalid-reformat")
 
 
-def test_an_edited_plan_is_refused(apply, fleet):
+def test_edited_plan_is_refused(apply, fleet):
     document = fleet.planned()
     document["nodes"][0]["directories"][0]["directory_id"] = "AAAAAAAAAAAAAAAAAAAAAg"
     fleet.plan.write_text(json.dumps(document), encoding="utf-8")
@@ -167,7 +167,7 @@ def test_file_that_is_not_a_plan_is_an_error(apply, fleet, content):
     assert run.error["id"] == ("not-a-plan-file" if content is not None else "input-file-unreadable")
 
 
-def test_a_configuration_that_changed_since_is_shown_and_refused(apply, fleet):
+def test_configuration_that_changed_since_is_shown_and_refused(apply, fleet):
     fleet.builder.configs[4] = {"log.dirs": str(fleet.disk(4, "c"))}
     fleet.write_config(4)
     run = apply(*ALL, "--yes")
@@ -177,13 +177,13 @@ def test_a_configuration_that_changed_since_is_shown_and_refused(apply, fleet):
     assert fleet.tree() == {}
 
 
-def test_a_change_that_does_not_matter_for_the_disks_is_none(apply, fleet):
+def test_change_that_does_not_matter_for_the_disks_is_none(apply, fleet):
     fleet.builder.configs[4] = {"num.io.threads": "3"}
     fleet.write_config(4)
     assert apply(*ALL, "--yes").code == 0
 
 
-def test_a_configuration_that_is_gone_is_refused(apply, fleet):
+def test_configuration_that_is_gone_is_refused(apply, fleet):
     fleet.config(4).unlink()
     run = apply(*ALL, "--yes")
     assert (run.code, ids(run)) == (3, ["input-file-unreadable"])
@@ -236,7 +236,7 @@ def test_directory_that_is_not_a_mount_is_refused(kafkactl, tmp_path):
     assert fleet.tree() == {}
 
 
-def test_a_node_that_runs_is_refused(apply, fleet):
+def test_node_that_runs_is_refused(apply, fleet):
     lock = fleet.disk(4) / ".lock"
     lock.parent.mkdir(parents=True)
     script = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print(); sys.stdin.read()"
@@ -256,7 +256,7 @@ def lose(fleet, node_id, name="a"):
     fleet.disk(node_id, name).mkdir()
 
 
-def test_a_disk_that_was_formatted_and_is_blank_again_is_refused(apply, fleet):
+def test_disk_that_was_formatted_and_is_blank_again_is_refused(apply, fleet):
     apply(*ALL, "--yes")
     lose(fleet, 4, "b")
     before = fleet.tree()
@@ -265,7 +265,7 @@ def test_a_disk_that_was_formatted_and_is_blank_again_is_refused(apply, fleet):
     assert fleet.tree() == before
 
 
-def test_a_whole_node_that_is_blank_again_is_refused(apply, fleet):
+def test_whole_node_that_is_blank_again_is_refused(apply, fleet):
     # No other directory of the node could tell: only the receipt remembers.
     apply(*ALL, "--yes")
     shutil.rmtree(fleet.disk(4).parent)
@@ -288,7 +288,7 @@ def test_lost_disk_is_formatted_again_with_the_operators_reason(apply, fleet):
     ]
 
 
-def test_a_lost_metadata_disk_of_a_controller_asks_the_others(kafkactl, tmp_path):
+def test_lost_metadata_disk_of_a_controller_asks_the_others(kafkactl, tmp_path):
     # Their hosts do not exist, so the operator's word is all there is, and that is said.
     fleet = planned(kafkactl, tmp_path, FleetBuilder(static=True))
     assert kafkactl("storage", "apply", fleet.plan, *ALL, "--yes", "-o", "json").code == 0
@@ -302,14 +302,14 @@ def test_a_lost_metadata_disk_of_a_controller_asks_the_others(kafkactl, tmp_path
     assert "quorum-not-observed" in {finding["id"] for finding in run.json["findings"]}
 
 
-def test_a_reason_for_one_directory_does_not_open_another(apply, fleet):
+def test_reason_for_one_directory_does_not_open_another(apply, fleet):
     apply(*ALL, "--yes")
     shutil.rmtree(fleet.disk(4).parent)
     run = apply("--node", 4, "--yes", "--reformat", f"4{fleet.disk(4, 'b')}", "--reason", "ticket 4711")
     assert (run.code, ids(run)) == (3, ["formatted-before"])
 
 
-def test_a_majority_of_static_voters_is_never_formatted_again_at_once(kafkactl, tmp_path):
+def test_majority_of_static_voters_is_never_formatted_again_at_once(kafkactl, tmp_path):
     fleet = planned(kafkactl, tmp_path, FleetBuilder(static=True))
     run = kafkactl("storage", "apply", fleet.plan, *ALL, "--yes", "-o", "json")
     assert run.code == 0, run.stdout
@@ -336,7 +336,7 @@ def test_unreadable_receipt_is_an_error(apply, fleet):
 
 
 @pytest.mark.slow
-def test_a_missing_receipt_is_left_by_the_next_apply(apply, fleet):
+def test_missing_receipt_is_left_by_the_next_apply(apply, fleet):
     apply(*ALL, "--yes")
     shutil.rmtree(fleet.receipts)
     assert apply(*ALL).json["outcome"] == "nothing-to-do"
@@ -349,7 +349,7 @@ def test_receipts_that_cannot_be_written_are_reported(apply):
     assert "receipt-not-written" in [finding["id"] for finding in run.json["findings"]]
 
 
-def test_a_place_for_receipts_may_be_named(apply, fleet, tmp_path):
+def test_place_for_receipts_may_be_named(apply, fleet, tmp_path):
     apply("--node", 1, "--yes", "--receipts", tmp_path / "elsewhere")
     assert (tmp_path / "elsewhere" / "node-1.json").exists()
     assert not fleet.receipts.exists()

@@ -141,7 +141,7 @@ def test_one_forged_node_stops_the_whole_apply(kafkactl, fleet):
 
 
 @pytest.mark.parametrize("path", ["/etc", "relative", "/etc/cron.d/x"])
-def test_a_plan_for_other_directories_is_refused(kafkactl, fleet, path):
+def test_plan_for_other_directories_is_refused(kafkactl, fleet, path):
     def change(document: Document) -> None:
         node = document["nodes"][0]
         old = node["directories"][1]["path"]
@@ -193,14 +193,14 @@ TYPES = {
 
 
 @pytest.mark.parametrize("name", one_in(4, TYPES))
-def test_a_value_of_a_wrong_type_is_a_typed_error(kafkactl, fleet, name):
+def test_value_of_a_wrong_type_is_a_typed_error(kafkactl, fleet, name):
     forge(fleet, TYPES[name])
     run = kafkactl("storage", "apply", fleet.plan, "--node", 1, "--yes", "-o", "json")
     assert (run.code, run.error["id"]) == (2, "not-a-plan-file")
     assert fleet.tree() == {} and not (fleet.folder / "disks").exists()
 
 
-def test_the_dry_run_shows_modes_owner_and_users(kafkactl, fleet):
+def test_dry_run_shows_modes_owner_and_users(kafkactl, fleet):
     owner = f"{os.geteuid()}:{os.getegid()}"
     run = kafkactl(
         "storage", "apply", fleet.plan, "--node", 1, "--node", 4, "--dry-run", "--owner", owner, "-o", "json"
@@ -217,7 +217,7 @@ def test_the_dry_run_shows_modes_owner_and_users(kafkactl, fleet):
     assert "alice" in shown and "mode 0400" in shown and "SCRAM-SHA-512" in shown
 
 
-def test_a_planted_user_is_seen(kafkactl, tmp_path, release):
+def test_planted_user_is_seen(kafkactl, tmp_path, release):
     # An honest plan may bring any user in: the one who applies it sees whom.
     (tmp_path / "a").mkdir()
     fleet = planned(kafkactl, tmp_path / "a", kafka_version=release)
@@ -225,7 +225,7 @@ def test_a_planted_user_is_seen(kafkactl, tmp_path, release):
     assert [user["name"] for user in run.json["nodes"][0]["scram_users"]] == ["alice"]
 
 
-def test_the_users_file_is_its_owners_alone(kafkactl, fleet):
+def test_users_file_is_its_owners_alone(kafkactl, fleet):
     # Keys are worth as much as passwords, on the disk as in the plan.
     assert kafkactl("storage", "apply", fleet.plan, "--node", 1, "--yes").code == 0
     path = fleet.disk(1) / "bootstrap.checkpoint"

@@ -69,7 +69,7 @@ def test_damage_is_exit_code_7_and_the_rest_is_shown(kafkactl, disk):
 
 
 @pytest.mark.parametrize(("content", "id"), [(b"hello", "unknown-file-type"), (None, "input-file-unreadable")])
-def test_a_missing_file_is_an_error(kafkactl, tmp_path, content, id):
+def test_missing_file_is_an_error(kafkactl, tmp_path, content, id):
     path = tmp_path / "file"
     if content is not None:
         path.write_bytes(content)
@@ -77,12 +77,12 @@ def test_a_missing_file_is_an_error(kafkactl, tmp_path, content, id):
     assert (run.code, run.error["id"], run.stdout) == (2, id, "")
 
 
-def test_a_directory_is_an_error(kafkactl, tmp_path):
+def test_directory_is_an_error(kafkactl, tmp_path):
     assert kafkactl("storage", "dump", tmp_path, "-o", "json").error["id"] == "input-file-unreadable"
 
 
 @pytest.mark.parametrize("content", ["", "# only a comment\n"])
-def test_an_empty_file_is_not_an_answer(kafkactl, tmp_path, content):
+def test_empty_file_is_not_an_answer(kafkactl, tmp_path, content):
     (tmp_path / "meta.properties").write_text(content)
     run = kafkactl("storage", "dump", tmp_path / "meta.properties", "-o", "json")
     assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (7, ["incomplete-meta-properties"])

@@ -34,7 +34,7 @@ def test_ensure_never_asks(ensure):
     assert ensure().code == 0
 
 
-def test_a_dry_run_writes_nothing(ensure, node):
+def test_dry_run_writes_nothing(ensure, node):
     assert ensure("-s", "--dry-run").json["outcome"] == "planned"
     assert node.tree() == {}
 
@@ -47,7 +47,7 @@ def test_a_dry_run_writes_nothing(ensure, node):
         (["-s", "-t", "AAAAAAAAAAAAAAAAAAAAAA"], "cluster-id-mismatch"),
     ],
 )
-def test_a_difference_is_refused_and_nothing_is_touched(ensure, node, words, id):
+def test_difference_is_refused_and_nothing_is_touched(ensure, node, words, id):
     ensure()
     before = node.tree()
     run = ensure(*words)
@@ -56,7 +56,7 @@ def test_a_difference_is_refused_and_nothing_is_touched(ensure, node, words, id)
     assert node.tree() == before
 
 
-def test_a_lost_metadata_disk_is_refused(ensure, node):
+def test_lost_metadata_disk_is_refused(ensure, node):
     ensure()
     shutil.rmtree(node.disk(1, "a"))
     run = ensure()

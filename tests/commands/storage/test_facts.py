@@ -21,12 +21,12 @@ def test_random_uuids_are_version_4_unreserved_and_no_options(kafkactl):
         assert (uuid.UUID(bytes=found.raw).version, found.is_reserved, text[0] == "-") == (4, False, False)
 
 
-def test_a_random_uuid_as_json(kafkactl):
+def test_random_uuid_as_json(kafkactl):
     run = kafkactl("storage", "random-uuid", "-o", "json")
     assert (run.json["kind"], len(run.json["uuid"])) == ("storage.random-uuid", 22)
 
 
-def test_a_random_uuid_loads_nothing_heavy():
+def test_random_uuid_loads_nothing_heavy():
     script = (
         "import sys; from kafkactl.commands.main import main; main(['storage', 'random-uuid'])\n"
         "heavy = {'rich', 'pydantic', 'yaml', 'tomli', 'json.decoder', 'kafkactl.protocol.schema'} & set(sys.modules)\n"

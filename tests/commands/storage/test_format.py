@@ -80,7 +80,7 @@ def test_formats_and_answers_with_every_field_of_the_contract(format_: Callable[
             assert Path(file["path"]).stat().st_size == file["size"]
 
 
-def test_a_dry_run_shows_the_same_and_writes_nothing(format_: Callable[..., Run], node: Node) -> None:
+def test_dry_run_shows_the_same_and_writes_nothing(format_: Callable[..., Run], node: Node) -> None:
     run = format_("-s", "--dry-run")
     assert (run.code, run.json["outcome"]) == (0, "planned")
     assert [directory["action"] for directory in run.json["directories"]] == ["format", "format"]
@@ -115,7 +115,7 @@ def test_again_without_ignore_formatted_is_refused_and_with_it_nothing_is_to_do(
     assert node.tree() == before
 
 
-def test_a_new_disk_is_formatted_and_the_others_stay(format_: Callable[..., Run], node: Node) -> None:
+def test_new_disk_is_formatted_and_the_others_stay(format_: Callable[..., Run], node: Node) -> None:
     node.configure("d1")
     format_("-s")
     before = node.tree()
@@ -129,7 +129,7 @@ def test_a_new_disk_is_formatted_and_the_others_stay(format_: Callable[..., Run]
     "words",
     [["-t", "-xyz"], ["-t=-xyz"], ["--cluster-id=-xyz"], ["--cluster-id", "-xyz"]],
 )
-def test_a_cluster_id_may_begin_with_a_dash(kafkactl: Callable[..., Run], node: Node, words: list[str]) -> None:
+def test_cluster_id_may_begin_with_a_dash(kafkactl: Callable[..., Run], node: Node, words: list[str]) -> None:
     run = kafkactl("storage", "format", *words, "-c", str(node.file), "-s", "-o", "json")
     assert (run.code, run.json["cluster_id"]) == (0, "-xyz")
 
@@ -154,7 +154,7 @@ def test_kafkas_long_flags_mean_what_the_short_ones_do(format_: Callable[..., Ru
 
 
 @pytest.mark.parametrize("words", [["-s", "-N"], ["-s", "-I", f"1@h:1:{OWN_ID}"], ["-N", "-I", f"1@h:1:{OWN_ID}"]])
-def test_the_voter_flags_exclude_each_other(format_: Callable[..., Run], words: list[str]) -> None:
+def test_voter_flags_exclude_each_other(format_: Callable[..., Run], words: list[str]) -> None:
     run = format_(*words)
     assert (run.code, run.error["kind"]) == (2, "error")
     assert "exclude each other" in run.error["message"]
@@ -201,7 +201,7 @@ def test_words_that_cannot_be_understood_are_a_usage_error(
     ],
     ids=["missing", "empty", "incomplete", "bad escape"],
 )
-def test_a_configuration_that_kafka_would_not_load_is_a_usage_error(
+def test_configuration_that_kafka_would_not_load_is_a_usage_error(
     format_: Callable[..., Run], node: Node, content: bytes | None, id_: str | None
 ) -> None:
     node.file.unlink()
@@ -218,7 +218,7 @@ def stored_users(node: Node) -> int:
 
 
 @pytest.mark.parametrize("output", ["json", "table", "yaml"])
-def test_a_password_in_an_argument_works_is_warned_of_and_never_shown(
+def test_password_in_an_argument_works_is_warned_of_and_never_shown(
     kafkactl: Callable[..., Run], node: Node, output: str
 ) -> None:
     words = ["-t", CLUSTER_ID, "-c", str(node.file), "-s", "-S", SCRAM, "-o", output, "-v", "--kafka-version", "4.4"]
@@ -245,18 +245,18 @@ def test_users_by_file_stdin_and_environment_are_not_warned_of(
 
 
 @pytest.mark.parametrize("text", [SCRAM.replace("name=alice,", ""), SCRAM.replace("]", ""), SCRAM.replace("256", "1")])
-def test_a_user_that_cannot_be_read_is_reported_without_the_password(format_: Callable[..., Run], text: str) -> None:
+def test_user_that_cannot_be_read_is_reported_without_the_password(format_: Callable[..., Run], text: str) -> None:
     run = format_("-s", "--scram-file", "-", input=text)
     assert run.code == 2
     assert "alice-secret" not in run.stdout + run.stderr
 
 
-def test_an_empty_scram_file_is_a_mistake(format_: Callable[..., Run]) -> None:
+def test_empty_scram_file_is_a_mistake(format_: Callable[..., Run]) -> None:
     run = format_("-s", "--scram-file", "-", input="\n# nobody\n")
     assert (run.code, run.error["id"]) == (2, "scram-file-empty")
 
 
-def test_a_directory_that_is_not_blank_is_refused_and_can_be_allowed(format_: Callable[..., Run], node: Node) -> None:
+def test_directory_that_is_not_blank_is_refused_and_can_be_allowed(format_: Callable[..., Run], node: Node) -> None:
     (node.root / "d2" / "topic-0").mkdir(parents=True)
     run = format_("-s")
     assert (run.code, blockers(run)) == (3, ["directory-not-blank"])
@@ -264,7 +264,7 @@ def test_a_directory_that_is_not_blank_is_refused_and_can_be_allowed(format_: Ca
     assert format_("-s", "--allow-not-blank", node.root / "d2").code == 0
 
 
-def test_a_lost_metadata_disk_is_refused_and_can_be_replaced(format_: Callable[..., Run], node: Node) -> None:
+def test_lost_metadata_disk_is_refused_and_can_be_replaced(format_: Callable[..., Run], node: Node) -> None:
     format_("-s")
     for path in sorted((node.root / "d1").rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
@@ -274,7 +274,7 @@ def test_a_lost_metadata_disk_is_refused_and_can_be_replaced(format_: Callable[.
     assert format_("-s", "-g", "--replace-lost-metadata-disk", "--verified-quorum").code == 0
 
 
-def test_an_unreadable_directory_is_refused_and_can_be_left_out(format_: Callable[..., Run], node: Node) -> None:
+def test_unreadable_directory_is_refused_and_can_be_left_out(format_: Callable[..., Run], node: Node) -> None:
     (node.root / "d2").write_text("no directory")
     run = format_("-s")
     assert (run.code, blockers(run)) == (3, ["log-directory-unreadable"])
@@ -282,12 +282,12 @@ def test_an_unreadable_directory_is_refused_and_can_be_left_out(format_: Callabl
     assert (run.code, [directory["action"] for directory in run.json["directories"]]) == (0, ["format", "skip"])
 
 
-def test_an_expected_mount_that_is_none_is_refused(format_: Callable[..., Run], node: Node) -> None:
+def test_expected_mount_that_is_none_is_refused(format_: Callable[..., Run], node: Node) -> None:
     run = format_("-s", "--expect-mount", node.root / "d1")
     assert (run.code, blockers(run)) == (3, ["not-a-mount"])
 
 
-def test_a_directory_in_use_is_refused(format_: Callable[..., Run], node: Node) -> None:
+def test_directory_in_use_is_refused(format_: Callable[..., Run], node: Node) -> None:
     (node.root / "d1").mkdir()
     (node.root / "d1" / ".lock").touch()
     script = "import fcntl,sys; f=open(sys.argv[1],'r+'); fcntl.lockf(f,fcntl.LOCK_EX); print('x',flush=True); input()"
@@ -309,7 +309,7 @@ def test_a_directory_in_use_is_refused(format_: Callable[..., Run], node: Node) 
         (errno.EIO, "disk-io-error"),
     ],
 )
-def test_a_disk_that_fails_is_an_answer_with_the_next_step(
+def test_disk_that_fails_is_an_answer_with_the_next_step(
     format_: Callable[..., Run], node: Node, monkeypatch: pytest.MonkeyPatch, number: int, id_: str
 ) -> None:
     def fail(self: OsFilesystem, path: str, mode: int, *, at: int | None = None) -> int:

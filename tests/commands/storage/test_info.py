@@ -19,7 +19,7 @@ def info(kafkactl, node, *more):
     return kafkactl("storage", "info", "-c", node.config(1), "--kafka-version", "4.3", *more)
 
 
-def test_a_formatted_node(kafkactl, node):
+def test_formatted_node(kafkactl, node):
     run = info(kafkactl, node, "-o", "json")
     assert (run.code, run.stderr) == (0, "")
     assert (run.json["problems"], run.json["node_id"]) == ([], 1)
@@ -41,7 +41,7 @@ def test_problems_are_exit_code_7(kafkactl, node):
     assert info(kafkactl, node, "-o", "json").json["problems"] == [f"{node.disk(1, 'b')} is not formatted."]
 
 
-def test_a_node_from_zookeeper_is_a_problem_to_kafka_and_explained(kafkactl, node):
+def test_node_from_zookeeper_is_a_problem_to_kafka_and_explained(kafkactl, node):
     for name in "ab":
         (node.disk(1, name) / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=abc\n")
     run = info(kafkactl, node, "-o", "json")
@@ -50,7 +50,7 @@ def test_a_node_from_zookeeper_is_a_problem_to_kafka_and_explained(kafkactl, nod
 
 
 @pytest.mark.parametrize("text", [None, "node.id=x\n"])
-def test_a_configuration_that_cannot_be_used_is_an_error(kafkactl, tmp_path, text):
+def test_configuration_that_cannot_be_used_is_an_error(kafkactl, tmp_path, text):
     path = tmp_path / "server.properties"
     if text is not None:
         path.write_text(text)

@@ -64,14 +64,14 @@ def ids_of(run: Run) -> set[str]:
     return {finding["id"] for finding in run.json["findings"]}
 
 
-def test_a_quorum_that_does_without_it_lets_the_disk_be_replaced(quorum: FakeQuorum, lost: Format) -> None:
+def test_quorum_that_does_without_it_lets_the_disk_be_replaced(quorum: FakeQuorum, lost: Format) -> None:
     run = lost(servers=servers(quorum), cluster_id=quorum.cluster_id)
     assert (run.code, run.json["outcome"]) == (0, "done"), run.json
     assert not ids_of(run) & {"quorum-not-observed", "majority-not-proven"}
 
 
 @pytest.mark.parametrize("ago_ms", [0, pytest.param(1_500, marks=pytest.mark.slow), 30_000])
-def test_a_second_voter_that_is_gone_contradicts_the_word(
+def test_second_voter_that_is_gone_contradicts_the_word(
     quorum: FakeQuorum, lost: Format, tmp_path: Path, ago_ms: int
 ) -> None:
     quorum.kill(2, ago_ms=ago_ms)
@@ -83,14 +83,14 @@ def test_a_second_voter_that_is_gone_contradicts_the_word(
 
 
 @pytest.mark.slow
-def test_a_dry_run_and_ensure_ask_as_well(quorum: FakeQuorum, lost: Format) -> None:
+def test_dry_run_and_ensure_ask_as_well(quorum: FakeQuorum, lost: Format) -> None:
     quorum.kill(2)
     where = {"servers": servers(quorum), "cluster_id": quorum.cluster_id}
     for run in (lost(*WORDS, "--dry-run", **where), lost(*(set(WORDS) - {"-g"}), verb="ensure", **where)):
         assert (run.code, "majority-not-proven" in ids_of(run)) == (3, True), run.json
 
 
-def test_a_controller_of_this_id_that_fetches_is_not_replaced(lost: Format) -> None:
+def test_controller_of_this_id_that_fetches_is_not_replaced(lost: Format) -> None:
     with FakeQuorum(voters=(1, 2, 3)) as quorum:
         run = lost(servers=servers(quorum), cluster_id=quorum.cluster_id)
     assert (run.code, "controller-runs-elsewhere" in ids_of(run)) == (3, True), run.json
@@ -135,7 +135,7 @@ def test_silent_quorum_leaves_the_decision_to_the_operator(lost: Format) -> None
     assert (run.code, "quorum-not-observed" in ids_of(run)) == (0, True), run.json
 
 
-def test_a_listener_that_kafkactl_cannot_enter_leaves_the_word(quorum: FakeQuorum, lost: Format) -> None:
+def test_listener_that_kafkactl_cannot_enter_leaves_the_word(quorum: FakeQuorum, lost: Format) -> None:
     run = lost(
         servers=servers(quorum),
         cluster_id=quorum.cluster_id,

@@ -20,7 +20,7 @@ def plan(kafkactl, fleet, *more):
     return kafkactl("storage", "plan", fleet.inventory, "--out", fleet.plan, "-o", "json", *more)
 
 
-def test_a_plan_is_shown_and_written(kafkactl, fleet):
+def test_plan_is_shown_and_written(kafkactl, fleet):
     run = plan(kafkactl, fleet)
     assert (run.code, run.stderr) == (0, "")
     answer = run.json
@@ -33,7 +33,7 @@ def test_a_plan_is_shown_and_written(kafkactl, fleet):
     assert not (fleet.folder / "disks").exists()
 
 
-def test_the_plan_is_its_owners_alone(kafkactl, fleet):
+def test_plan_is_its_owners_alone(kafkactl, fleet):
     plan(kafkactl, fleet)
     assert stat.S_IMODE(fleet.plan.stat().st_mode) == 0o600
     assert [path.name for path in fleet.folder.iterdir() if "tmp" in path.name] == []
@@ -46,19 +46,19 @@ def test_for_people(kafkactl, fleet):
         assert text in run.stdout
 
 
-def test_a_dry_run_writes_nothing(kafkactl, fleet):
+def test_dry_run_writes_nothing(kafkactl, fleet):
     run = kafkactl("storage", "plan", fleet.inventory, "--dry-run", "-o", "json")
     assert (run.code, run.json["outcome"], run.json["out"]) == (0, "planned", None)
     assert not fleet.plan.exists()
 
 
 @pytest.mark.parametrize("words", [[], ["--dry-run", "--out", "x.json"]])
-def test_a_place_for_the_plan_or_a_dry_run_is_needed(kafkactl, fleet, words):
+def test_place_for_the_plan_or_a_dry_run_is_needed(kafkactl, fleet, words):
     run = kafkactl("storage", "plan", fleet.inventory, *words, "-o", "json")
     assert (run.code, run.error["exit_code"]) == (2, 2)
 
 
-def test_a_refused_plan_is_an_answer_and_no_file(kafkactl, tmp_path):
+def test_refused_plan_is_an_answer_and_no_file(kafkactl, tmp_path):
     fleet = FleetOnDisk(tmp_path, FleetBuilder(configs={2: {"node.id": "9"}, 5: {"node.id": "4"}}))
     run = plan(kafkactl, fleet)
     assert (run.code, run.stderr) == (3, "")
@@ -70,7 +70,7 @@ def test_a_refused_plan_is_an_answer_and_no_file(kafkactl, tmp_path):
     assert not fleet.plan.exists()
 
 
-def test_a_missing_configuration_is_reported_with_everything_else(kafkactl, fleet):
+def test_missing_configuration_is_reported_with_everything_else(kafkactl, fleet):
     fleet.config(3).unlink()
     run = plan(kafkactl, fleet)
     assert run.code == 3
@@ -78,7 +78,7 @@ def test_a_missing_configuration_is_reported_with_everything_else(kafkactl, flee
     assert "3.properties" in finding["message"]
 
 
-def test_a_plan_is_not_replaced_by_accident(kafkactl, fleet):
+def test_plan_is_not_replaced_by_accident(kafkactl, fleet):
     plan(kafkactl, fleet)
     before = fleet.plan.read_bytes()
     run = plan(kafkactl, fleet)
@@ -88,14 +88,14 @@ def test_a_plan_is_not_replaced_by_accident(kafkactl, fleet):
     assert fleet.plan.read_bytes() != before
 
 
-def test_a_plan_by_which_nodes_were_formatted_is_not_replaced_at_all(kafkactl, fleet):
+def test_plan_by_which_nodes_were_formatted_is_not_replaced_at_all(kafkactl, fleet):
     plan(kafkactl, fleet)
     kafkactl("storage", "apply", fleet.plan, "--node", 1, "--yes")
     run = plan(kafkactl, fleet, "--overwrite")
     assert (run.code, run.error["id"]) == (3, "plan-already-applied")
 
 
-def test_a_plan_that_cannot_be_written(kafkactl, fleet):
+def test_plan_that_cannot_be_written(kafkactl, fleet):
     run = kafkactl("storage", "plan", fleet.inventory, "--out", fleet.folder / "no" / "plan.json", "-o", "json")
     assert (run.code, run.error["id"]) == (1, "plan-file-not-written")
 
@@ -108,7 +108,7 @@ def test_a_plan_that_cannot_be_written(kafkactl, fleet):
         (None, "input-file-unreadable"),
     ],
 )
-def test_an_inventory_that_cannot_be_used_is_an_error(kafkactl, fleet, text, id):
+def test_inventory_that_cannot_be_used_is_an_error(kafkactl, fleet, text, id):
     fleet.inventory.unlink()
     if text is not None:
         fleet.inventory.write_text(text, encoding="utf-8")
@@ -129,14 +129,14 @@ def test_credentials_come_from_a_file_and_are_shown_nowhere(kafkactl, tmp_path):
 
 
 @pytest.mark.parametrize(("content", "id"), [(b"", "scram-file-empty"), (b"\xff", "scram-file-not-utf8")])
-def test_a_file_of_credentials_that_cannot_be_used(kafkactl, tmp_path, content, id):
+def test_file_of_credentials_that_cannot_be_used(kafkactl, tmp_path, content, id):
     fleet = FleetOnDisk(tmp_path, FleetBuilder(inventory={"scram_file": "users.txt"}))
     (tmp_path / "users.txt").write_bytes(content)
     run = plan(kafkactl, fleet)
     assert (run.code, run.error["id"]) == (2, id)
 
 
-def test_a_credential_that_cannot_be_read_is_not_shown(kafkactl, tmp_path):
+def test_credential_that_cannot_be_read_is_not_shown(kafkactl, tmp_path):
     fleet = FleetOnDisk(tmp_path, FleetBuilder(inventory={"scram_file": "users.txt"}))
     (tmp_path / "users.txt").write_text("SCRAM-SHA-256=[name=alice,passwort=alice-secret]\n", encoding="utf-8")
     run = plan(kafkactl, fleet)
@@ -156,7 +156,7 @@ def test_configurations_of_other_hosts_are_read_below_root(kafkactl, tmp_path):
     assert run.json["nodes"][0]["config"] == "/etc/server.properties"
 
 
-def test_a_plan_of_two_runs_is_two_plans(kafkactl, fleet):
+def test_plan_of_two_runs_is_two_plans(kafkactl, fleet):
     plan(kafkactl, fleet)
     first = fleet.planned()
     fleet.plan.unlink()

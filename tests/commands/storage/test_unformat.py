@@ -39,7 +39,7 @@ def test_removes_the_format_of_a_node_that_never_started(unformat: Callable[...,
     assert (again.code, again.json["outcome"]) == (0, "nothing-to-do")
 
 
-def test_a_dry_run_removes_nothing(unformat: Callable[..., Run], config: Path) -> None:
+def test_dry_run_removes_nothing(unformat: Callable[..., Run], config: Path) -> None:
     before = files(config)
     run = unformat("--dry-run")
     assert (run.code, run.json["outcome"]) == (0, "planned")
@@ -65,7 +65,7 @@ def test_unformat_is_confirmed_by_the_cluster_id_only(
     assert files(config) == before
 
 
-def test_a_node_that_may_have_started_is_refused(unformat: Callable[..., Run], config: Path) -> None:
+def test_node_that_may_have_started_is_refused(unformat: Callable[..., Run], config: Path) -> None:
     (config.parent / "d1" / ".lock").touch()
     before = files(config)
     run = unformat("--confirm", CLUSTER_ID)

@@ -22,7 +22,7 @@ def verify(kafkactl, made, *more):
     return kafkactl("storage", "verify", "-c", made.file, "--kafka-version", made.version, *more)
 
 
-def test_a_node_that_starts(kafkactl, node):
+def test_node_that_starts(kafkactl, node):
     made = node("4.3.1").format(static=True)
     run = verify(kafkactl, made, "-o", "json")
     assert (run.code, run.stderr) == (0, "")
@@ -33,7 +33,7 @@ def test_a_node_that_starts(kafkactl, node):
     assert [directory["role"] for directory in run.json["directories"]] == ["metadata"]
 
 
-def test_a_node_that_ends(kafkactl, node):
+def test_node_that_ends(kafkactl, node):
     made = node("4.3.1").format(static=True)
     removed("d1/meta.properties")(made.root)
     run = verify(kafkactl, made, "-o", "json")
@@ -44,7 +44,7 @@ def test_a_node_that_ends(kafkactl, node):
     assert "does not start" in verify(kafkactl, made).stdout
 
 
-def test_a_start_that_ends_before_the_metadata_log_loses_nothing(kafkactl, node):
+def test_start_that_ends_before_the_metadata_log_loses_nothing(kafkactl, node):
     made = node("4.3.1").format(static=True)
     removed("d1/bootstrap.checkpoint")(made.root)
     assert [loss["what"] for loss in verify(kafkactl, made, "-o", "json").json["would_lose"]] == [
@@ -56,7 +56,7 @@ def test_a_start_that_ends_before_the_metadata_log_loses_nothing(kafkactl, node)
     assert verify(kafkactl, made, "-o", "json").json["would_lose"] == []
 
 
-def test_a_node_that_waits(kafkactl, node):
+def test_node_that_waits(kafkactl, node):
     made = node("4.3.1").format("--standalone")
     holds("d1/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint", "")(made.root)
     run = verify(kafkactl, made, "-o", "json")
@@ -65,7 +65,7 @@ def test_a_node_that_waits(kafkactl, node):
     assert "no error is logged" in run.json["expected_failure"]["message"]
 
 
-def test_a_node_that_loses_everything(kafkactl, node):
+def test_node_that_loses_everything(kafkactl, node):
     made = node("4.4.0").format(static=True).started_once()
     flipped(f"d1/{SEGMENT}", 1, 80)(made.root)
     run = verify(kafkactl, made, "-o", "json")
@@ -75,7 +75,7 @@ def test_a_node_that_loses_everything(kafkactl, node):
     assert "loses something" in table and "metadata-log" in table
 
 
-def test_a_node_whose_start_cannot_be_predicted(kafkactl, node):
+def test_node_whose_start_cannot_be_predicted(kafkactl, node):
     made = node("4.4.0").format("--no-initial-controllers")
     made.file.write_text(made.file.read_text().replace("servers=localhost:9093", "servers=other:9093"))
     run = verify(kafkactl, made, "-o", "json")
@@ -83,7 +83,7 @@ def test_a_node_whose_start_cannot_be_predicted(kafkactl, node):
     assert "may or may not start" in verify(kafkactl, made).stdout
 
 
-def test_a_configuration_that_kafka_refuses(kafkactl, node):
+def test_configuration_that_kafka_refuses(kafkactl, node):
     made = node("4.4.0").format(static=True)
     made.file.write_text(made.file.read_text().replace("node.id=1", "node.id=one"))
     run = verify(kafkactl, made, "-o", "json")

@@ -69,7 +69,7 @@ def test_leftovers_write_their_keys(run: Answering, saved: str, tmp_path: Path):
     assert run("leftovers", "--observation", saved)[0] == 2
 
 
-def test_an_observation_gives_the_answers_of_what_it_was_made_from(run: Answering, saved: str, tmp_path: Path):
+def test_observation_gives_the_answers_of_what_it_was_made_from(run: Answering, saved: str, tmp_path: Path):
     again = str(tmp_path / "again")
     (tmp_path / "list").write_text(f"kafka-tiered-storage/orders-0-{TOPIC.id}/{0:020}-{segment_uuid('a')}.log 5\n")
     words = ("--observation", saved, "--bucket", str(tmp_path / "list"))
@@ -90,7 +90,7 @@ def test_an_observation_gives_the_answers_of_what_it_was_made_from(run: Answerin
 
 
 @pytest.mark.parametrize("verb", ["report", "audit"])
-def test_a_page_is_written_whole_and_replaces_only_its_like(run: Answering, saved: str, tmp_path: Path, verb: str):
+def test_page_is_written_whole_and_replaces_only_its_like(run: Answering, saved: str, tmp_path: Path, verb: str):
     page, other = tmp_path / "page.html", tmp_path / "server.properties"
     code, out, err = run(verb, "--observation", saved, "--html", str(page), "-o", "json")
     assert (code, json.loads(out)["html"]) == (0, str(page)) and str(page) in err
@@ -113,7 +113,7 @@ def test_audit_and_report_write_the_same_page(run: Answering, saved: str, tmp_pa
     assert pages[0].read_bytes() == pages[1].read_bytes()
 
 
-def test_a_report_ends_as_its_audit_does(run: Answering, saved: str, tmp_path: Path):
+def test_report_ends_as_its_audit_does(run: Answering, saved: str, tmp_path: Path):
     place = str(LogOf(0).add(b"garbage").save(tmp_path / "poison"))
     hollow = str(LogOf(0).save(tmp_path / "hollow"))
     assert [run("report", place)[0], run("report", hollow)[0], run("report")[0]] == [7, 6, 2]
@@ -134,7 +134,7 @@ def test_lines_for_people_have_ids_and_the_number_left_out(run: Answering, saved
     assert heading == "No replica would do harm as leader"
 
 
-def test_a_partition_without_a_finding_is_counted(run: Answering, tmp_path: Path):
+def test_partition_without_a_finding_is_counted(run: Answering, tmp_path: Path):
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9))
     seen = partition_seen(earliest=0, local=10, latest=40, bases=(10,))
     out = run("audit", "--observation", str(save_observation(tmp_path, observed([(TOPIC, TIERED, [seen])]), log)))[1]

@@ -58,7 +58,7 @@ def test_segments_have_the_filters(kafkactl: Callable[..., Run], saved: str, tmp
     ]  # fmt: skip
 
 
-def test_a_folder_with_other_files_is_refused_before_anything_is_read(
+def test_folder_with_other_files_is_refused_before_anything_is_read(
     kafkactl: Callable[..., Run], tmp_path: Path
 ) -> None:
     (tmp_path / "mine.txt").write_text("")
@@ -66,6 +66,6 @@ def test_a_folder_with_other_files_is_refused_before_anything_is_read(
     assert (run.code, run.error["id"]) == (3, "details-folder-not-ours")
 
 
-def test_a_master_needs_spark(kafkactl: Callable[..., Run], saved: str) -> None:
+def test_master_needs_spark(kafkactl: Callable[..., Run], saved: str) -> None:
     run = kafkactl("tiered", "audit", "--observation", saved, "--engine", "local", "--master", "local[2]", "-o", "json")
     assert run.code == 2

@@ -66,7 +66,7 @@ def test_guide_has_lines_for_every_verb():
 
 
 @pytest.mark.parametrize("line", dict.fromkeys(LINES))
-def test_a_line_of_the_guide_works(kafkactl: Callable[..., Run], world: Path, line: str):
+def test_line_of_the_guide_works(kafkactl: Callable[..., Run], world: Path, line: str):
     words = [word.replace("/data/kafka", str(world / "data" / "kafka")) for word in shlex.split(line)[1:]]
     if words[1] == "observe":
         words[words.index("--out") + 1] = "new"  # other lines read the folders that these would write

@@ -41,7 +41,7 @@ def test_deleted_topics_are_read_from_the_clusters_log(kafkactl: Kafkactl, sourc
     ],
 )
 @pytest.mark.parametrize("verb", ["audit", "segments", "leftovers"])
-def test_the_log_of_another_cluster_judges_nothing(
+def test_log_of_another_cluster_judges_nothing(
     kafkactl: Kafkactl, source: Path, tmp_path: Path, verb: str, topics: list[tuple[str, Uuid]], id: str
 ):
     words = ["tiered", verb, source, "--metadata", metadata_log(tmp_path / "log", topics), "-o", "json"]
@@ -64,7 +64,7 @@ def test_replicas_of_two_metadata_topics_are_not_one_cluster(kafkactl: Kafkactl,
 
 
 @pytest.mark.parametrize("end_ms", [BEGIN_MS - HOUR_MS, BEGIN_MS])
-def test_a_topic_that_is_younger_than_the_log_was_not_deleted(
+def test_topic_that_is_younger_than_the_log_was_not_deleted(
     kafkactl: Kafkactl, source: Path, tmp_path: Path, end_ms: int
 ):
     topics = [(REMOTE_LOG_METADATA, METADATA_TOPIC), ("orders", ORDERS.id)]

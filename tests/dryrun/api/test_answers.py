@@ -59,7 +59,7 @@ def test_image_without_context_is_refused(tmp_path: Path) -> None:
         assert refused.value.id == "scenario-needs-context"
 
 
-def test_a_log_is_enough_for_all(tmp_path: Path) -> None:
+def test_log_is_enough_for_all(tmp_path: Path) -> None:
     expected = write_log(tmp_path / "log", Shape(records=300, partitions=20, brokers=3))
     context = read_context(str(tmp_path / "log"))
     assert predict(context, "replay").effects["counts"] == expected.by_type
@@ -70,7 +70,7 @@ def test_a_log_is_enough_for_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_report_has_every_scenario_without_arguments_and_the_worst_verdict(tmp_path: Path) -> None:
+def test_report_has_every_scenario_without_arguments_and_the_worst_verdict(tmp_path: Path) -> None:
     write_log(tmp_path / "log", Shape(records=300, partitions=20, brokers=3))
     context = read_context(str(tmp_path / "log"), restarts=True)
     whole = report(context)
@@ -86,7 +86,7 @@ def test_a_report_has_every_scenario_without_arguments_and_the_worst_verdict(tmp
         assert list(kept.predictions) == [(at + 1, found.scenario) for at, found in enumerate(whole.predictions)]
 
 
-def test_a_report_of_a_log_without_the_starting_nodes_is_refused(tmp_path: Path) -> None:
+def test_report_of_a_log_without_the_starting_nodes_is_refused(tmp_path: Path) -> None:
     write_log(tmp_path / "log", Shape(records=300, partitions=20, brokers=3))
     with pytest.raises(InputError, match="scenario restart is about the metadata log"):
         report(read_context(str(tmp_path / "log")))

@@ -32,7 +32,7 @@ def lost(brokers: Sequence[int], voters: Sequence[int]) -> Prediction:
         ([3], [1, 3], Verdict.UNAVAILABLE, {"quorum-loses-majority"}),
     ],
 )
-def test_the_quorum_counts(brokers: list[int], voters: list[int], verdict: Verdict, ids: set[str]) -> None:
+def test_quorum_counts(brokers: list[int], voters: list[int], verdict: Verdict, ids: set[str]) -> None:
     found = lost(brokers, voters)
     assert (found.verdict, {finding.id for finding in found.findings}) == (verdict, ids)
 
@@ -50,7 +50,7 @@ def test_one_after_the_other_each_counts_alone() -> None:
     assert len(with_quorum(plain, [3], [(1,), (2,), (3,)]).findings) == 1
 
 
-def test_the_worst_set_includes_the_quorum() -> None:
+def test_worst_set_includes_the_quorum() -> None:
     # Three brokers vote; by their partitions 4 is the worst to lose, for the quorum any two of the three: worse.
     image, facts = cluster("brokers 1 2 3 4\ntopic a\n  4 | 4 | 4\n  2 | 2 1 | 2 1")
     loaded = replace(a_loaded()[0], image=image, voters=(1, 2, 3))

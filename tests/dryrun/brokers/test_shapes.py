@@ -98,7 +98,7 @@ def test_any_cluster_in_any_order(drawn: tuple[Image, Facts], rng: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_generated_cluster_has_few_kinds_and_many_partitions() -> None:
+def test_generated_cluster_has_few_kinds_and_many_partitions() -> None:
     data = b"".join(LogGenerator(Shape(records=9_000, partitions=3_000, brokers=5, seed=3)).batches())
     image = replay_runs(walk_runs([data])).image
     facts = facts_of(image, static={}, next_offset=9_000)

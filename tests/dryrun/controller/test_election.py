@@ -127,12 +127,12 @@ def _round_trip(change: PartitionChange) -> dict[str, object]:
     return data
 
 
-def test_the_isr_tag_is_absent_where_the_last_member_stays() -> None:
+def test_isr_tag_is_absent_where_the_last_member_stays() -> None:
     change = elected_change("fenced", 1, before("1 1 - -"), "off", RULES)
     assert change == PartitionChange(leader=-1)
 
 
-def test_a_smaller_isr_raises_the_leader_epoch_on_old_levels_only() -> None:
+def test_smaller_isr_raises_the_leader_epoch_on_old_levels_only() -> None:
     partition = before("1 123 - -")
     target = Target(min_isr=1, isr=(1, 2))
     change = change_partition(partition, target, lambda _: True, NO_ELR)
@@ -141,7 +141,7 @@ def test_a_smaller_isr_raises_the_leader_epoch_on_old_levels_only() -> None:
     assert change == PartitionChange(isr=(1, 2), leader=1)
 
 
-def test_a_leaderless_partition_is_fenced_again() -> None:
+def test_leaderless_partition_is_fenced_again() -> None:
     # Measured on 3.3.2: the epoch goes up once more, though nothing else changes; not on 3.9.2.
     partition = before("-1 1 - -")
     old = replace(NO_ELR, epoch_on_shrink=True)
@@ -171,7 +171,7 @@ def test_preferred() -> None:
     assert change_partition(partition, target, lambda broker: broker != 1, RULES) is None
 
 
-def test_a_reordering_needs_no_data() -> None:
+def test_reordering_needs_no_data() -> None:
     partition = before("1 123 - -")
     change = change_partition(partition, Target(min_isr=1, replicas=(3, 2, 1)), lambda _: True, RULES)
     assert change == PartitionChange(replicas=(3, 2, 1))
@@ -186,7 +186,7 @@ def moved(isr: tuple[int, ...], rules: ElectionRules) -> Partition:
     return merge(partition, change)
 
 
-def test_a_reassignment_ends_when_the_added_are_in_sync() -> None:
+def test_reassignment_ends_when_the_added_are_in_sync() -> None:
     after = moved((1, 2, 3, 4), RULES)
     assert (after.replicas, after.isr, after.removing_replicas, after.adding_replicas) == (
         (4, 2, 3),
@@ -203,7 +203,7 @@ def test_releases_differ_in_what_a_reassignment_waits_for() -> None:
     assert moved((1, 2, 4), OLD).replicas == (4, 2, 3, 1)
 
 
-def test_a_last_known_leader_with_a_full_isr() -> None:
+def test_last_known_leader_with_a_full_isr() -> None:
     # The ISR stays and none of it may lead: newer releases keep the last known leader, older ones do not.
     partition = before("1 12 - -")
     target = Target(min_isr=1, isr=(2,))

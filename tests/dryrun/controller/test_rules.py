@@ -73,7 +73,7 @@ def test_unclean_elections_by_configuration_begin_with_3_9(release: str, allowed
     assert unclean_allowed(image, facts, "dirty") is allowed
 
 
-def test_the_release_is_that_of_the_leader_or_else_the_lowest() -> None:
+def test_release_is_that_of_the_leader_or_else_the_lowest() -> None:
     image, _ = cluster("kafka 4.0\nbrokers 1")
 
     def node(number: int, release: str) -> Controller:

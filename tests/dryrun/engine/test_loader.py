@@ -72,7 +72,7 @@ def test_damaged_logs(_what, data):
     assert_same([File(data)])
 
 
-def test_a_usual_log_is_not_read_by_the_record(monkeypatch):
+def test_usual_log_is_not_read_by_the_record(monkeypatch):
     def refused(*_arguments: object, **_options: object) -> Started:
         raise AssertionError
 

@@ -56,7 +56,7 @@ def test_generated_logs_lead_where_the_generator_says(seed: int) -> None:
     assert {finding.id for finding in lint(found.image)} <= {"leaderless-partition", "live-replica-not-elected"}
 
 
-def test_the_same_shape_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_same_shape_gives_the_same_bytes(tmp_path: Path) -> None:
     assert whole(SMALL)[0] == whole(SMALL)[0]
     small = Shape(records=4_000, partitions=300, brokers=5, epochs=3, segment_bytes=50_000)
     expected = write_log(tmp_path / "log", small)
@@ -88,7 +88,7 @@ def checkpoint(data: bytes, at: int) -> tuple[File, int]:
     return File(written, name="a checkpoint", kind="checkpoint", base_offset=end, epoch=state.last_epoch), end
 
 
-def test_a_checkpoint_and_the_log_behind_it() -> None:
+def test_checkpoint_and_the_log_behind_it() -> None:
     data, _ = whole(SMALL)
     begin = cut(data, 2_000)
     snapshot, end = checkpoint(data, begin)
@@ -137,7 +137,7 @@ def test_nothing_behind_the_offset_asked_for_is_missed() -> None:
     assert (early.records, ids(early)) == (1_001, set())
 
 
-def test_a_checkpoint_alone() -> None:
+def test_checkpoint_alone() -> None:
     data, _ = whole(SMALL)
     snapshot, end = checkpoint(data, cut(data, 2_000))
     found = load([], [snapshot])
@@ -145,7 +145,7 @@ def test_a_checkpoint_alone() -> None:
     assert found.image != EMPTY
 
 
-def test_a_checkpoint_without_its_end_is_not_used() -> None:
+def test_checkpoint_without_its_end_is_not_used() -> None:
     data, _ = whole(SMALL)
     snapshot, _ = checkpoint(data, cut(data, 2_000))
     snapshot.data = snapshot.data[:-100]
@@ -154,7 +154,7 @@ def test_a_checkpoint_without_its_end_is_not_used() -> None:
     assert found.snapshot_offset is None
 
 
-def test_a_late_log_without_checkpoint() -> None:
+def test_late_log_without_checkpoint() -> None:
     data, _ = whole(SMALL)
     begin = cut(data, 2_000)
     with pytest.raises(InputError) as caught:
@@ -193,7 +193,7 @@ def test_damage_is_reported_and_read_past_on_demand() -> None:
     assert ids(load([File(data[:-5])], [])) == {"torn-tail"}
 
 
-def test_a_missing_segment() -> None:
+def test_missing_segment() -> None:
     data, _ = whole(SMALL)
     head, tail = cut(data, 1_000), cut(data, 2_000)
     base = int.from_bytes(data[tail : tail + 8], "big")

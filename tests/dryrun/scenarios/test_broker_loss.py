@@ -90,7 +90,7 @@ def test_partition_leaderless_before_the_loss_is_a_finding_without_a_verdict() -
 
 
 @pytest.mark.parametrize("lost", [[1, 2], [2, 1]])
-def test_a_leader_that_is_unclean_in_one_order_is_reported_for_all(lost: list[int]) -> None:
+def test_leader_that_is_unclean_in_one_order_is_reported_for_all(lost: list[int]) -> None:
     # If 1 is noticed first, 2 leads without its records until it is fenced too, and is alone in the ISR then.
     image, facts = cluster("brokers 1 2 3\ntopic dirty unclean.leader.election.enable=true\n  1 | 1 2 | 1")
     found = broker_loss(image, facts, lost)
@@ -123,7 +123,7 @@ def test_controlled_shutdown_is_fenced_twice_from_4_0_on() -> None:
         assert kinds == [(change, 1, 0, 1), *[(change, 0, 1, 0)] * times]
 
 
-def test_the_order_decides_and_every_outcome_is_reported() -> None:
+def test_order_decides_and_every_outcome_is_reported() -> None:
     # The last alive of an ISR of two leads alone; who that was decides who is known as the last leader.
     found = broker_loss(*cluster(ELR + "brokers 1 2 3\ntopic a\n  1 | 1 2 | 1 2"), [1, 2])
     change = found.changes[0]
@@ -196,7 +196,7 @@ def _same_as_batches(operations: tuple[object, ...], facts: Facts) -> None:
 
 @pytest.mark.slow
 @given(clusters(), st.integers(1, 3))
-def test_the_worst_is_the_worst_of_all_that_can_be_simulated(known: tuple[Image, Facts], size: int) -> None:
+def test_worst_is_the_worst_of_all_that_can_be_simulated(known: tuple[Image, Facts], size: int) -> None:
     image, facts = known
     live = sorted(broker for broker in image.brokers if not image.brokers[broker].fenced)
     size = min(size, len(live))

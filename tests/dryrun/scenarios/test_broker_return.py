@@ -54,7 +54,7 @@ def test_kill_and_return_with_elr_leaves_one_replica_recovering() -> None:
     assert {"recovery-never-completes", "unclean-leader"} <= ids(found)
 
 
-def test_a_registration_with_3_6_touches_no_partition() -> None:
+def test_registration_with_3_6_touches_no_partition() -> None:
     # Measured on 3.6.2 at 3.5-IV2, where the same change would raise the epoch once more.
     image, facts = cluster("levels metadata.version=11\nbrokers 1 2\nbroker 1 fenced\ntopic one\n  - | 1 | 1")
     facts = replace(facts, rules=rules_of(find_release("3.6.2"), image.features))
@@ -71,7 +71,7 @@ def test_on_4_0_it_is_elected_in_the_batch_that_takes_it_out_of_the_elr() -> Non
     assert "unclean-leader" in ids(found)
 
 
-def test_a_clean_shutdown_keeps_its_place_in_the_elr() -> None:
+def test_clean_shutdown_keeps_its_place_in_the_elr() -> None:
     image, facts = cluster(ELR + "brokers 1 2\nbroker 1 fenced stopping\ntopic one\n  - | 1 | | 1 | 1")
     found = broker_return(image, facts, [1])
     change = found.changes[0]
@@ -87,14 +87,14 @@ def test_without_elr_the_last_member_leads_again_without_recovery() -> None:
     assert (two.topic, two.isr_after) == ("two", (1, 2))
 
 
-def test_the_order_of_an_isr_is_that_of_the_release() -> None:
+def test_order_of_an_isr_is_that_of_the_release() -> None:
     # Measured: 3.9.2 appends who joins, 4.3.1 reports the order of a hash table.
     text = "brokers 1 2 17\nbroker 1 fenced\ntopic two\n  2 | 2 1 17 | 2 17"
     assert broker_return(*cluster(f"kafka 3.9\n{text}"), [1]).changes[0].isr_after == (2, 17, 1)
     assert broker_return(*cluster(f"kafka 4.3\n{text}"), [1]).changes[0].isr_after == (17, 1, 2)
 
 
-def test_an_unclean_leader_is_reported_though_it_has_recovered_since() -> None:
+def test_unclean_leader_is_reported_though_it_has_recovered_since() -> None:
     # 2 was the last in sync; 1 comes back first and leads without its records, and 2 then follows it.
     image, facts = cluster("brokers 1 2\ntopic dirty unclean.leader.election.enable=true\n  2 | 1 2 | 2")
     image, facts = after(image, broker_loss(image, facts, [1]))
@@ -107,7 +107,7 @@ def test_an_unclean_leader_is_reported_though_it_has_recovered_since() -> None:
 
 
 @pytest.mark.parametrize("levels", ["", ELR])
-def test_an_empty_replica_leads_what_it_was_in_sync_with(levels: str) -> None:
+def test_empty_replica_leads_what_it_was_in_sync_with(levels: str) -> None:
     # Measured: a broker that reports its new directories in time is elected without data, else at the next unfence.
     image, facts = cluster(levels + "brokers 1 2\ntopic one\n  1 | 1 | 1\n  2 | 1 2 | 1 2\n  1 | 1 2 | 1")
     image, facts = after(image, broker_loss(image, facts, [1]))
@@ -131,7 +131,7 @@ def sorted_by_number(found: Prediction) -> list[Change]:
     return sorted(found.changes, key=lambda change: change.partition)
 
 
-def test_a_broker_that_is_there() -> None:
+def test_broker_that_is_there() -> None:
     found = broker_return(*cluster("brokers 1 2\ntopic a\n  1 | 1 2 | 1 2"), [1])
     assert ids(found) == {"broker-not-gone"}
     assert found.verdict is Verdict.OK
@@ -151,7 +151,7 @@ def test_loss_and_return_replay(known: tuple[Image, Facts], data: st.DataObject)
     assert not any(image.brokers[broker].fenced for broker in lost)
 
 
-def test_a_rolling_restart_without_brokers() -> None:
+def test_rolling_restart_without_brokers() -> None:
     with pytest.raises(InputError, match="no broker is registered in this log") as caught:
         rolling_restart(*cluster(""))
     assert caught.value.id == "too-few-brokers"
@@ -180,7 +180,7 @@ topic one
     assert {partition.isr for partition in topic.partitions.values()} == {(1, 2, 3)}
 
 
-def test_the_order_that_is_asked_for() -> None:
+def test_order_that_is_asked_for() -> None:
     found = rolling_restart(*cluster("brokers 1 2 3\ntopic a\n  1 | 1 2 3 | 1 2 3"), [3, 1])
     assert found.effects["order"] == [3, 1]
 
@@ -211,7 +211,7 @@ def outcomes(found: Prediction, number: int = 0) -> set[tuple[int, frozenset[int
 
 
 @pytest.mark.parametrize("kafka, levels", [("3.9", ""), ("4.0", ""), ("4.0", ELR), ("4.3", ""), ("4.3", ELR)])
-def test_the_first_to_return_leads_where_unclean_elections_are_allowed(kafka: str, levels: str) -> None:
+def test_first_to_return_leads_where_unclean_elections_are_allowed(kafka: str, levels: str) -> None:
     text = "brokers 1 2 3\nbroker 2 fenced\nbroker 3 fenced\ntopic a unclean.leader.election.enable=true\n  - | 2 3 |"
     found = broker_return(*cluster(f"kafka {kafka}\n{levels}{text} {'| 2 | 2' if levels else '2'}"), [2, 3])
     assert {leader for leader, _, _ in outcomes(found)} == {2, 3}
@@ -304,7 +304,7 @@ GONE = "brokers 1 2 3\ntopic a min.insync.replicas=2\n  1 | 1 2 | 1 2\n  2 | 2 |
 
 
 @pytest.mark.parametrize("levels", ["", ELR])
-def test_an_unregistered_broker_registers_again(levels: str) -> None:
+def test_unregistered_broker_registers_again(levels: str) -> None:
     # Its partitions have it in their ISR again, and the one that only it held has its leader back.
     image, facts = cluster(levels + GONE)
     image, facts = after(image, unregister_broker(image, facts, 2))
@@ -319,7 +319,7 @@ def test_an_unregistered_broker_registers_again(levels: str) -> None:
     assert not image.brokers[2].fenced
 
 
-def test_a_broker_that_only_partitions_still_name() -> None:
+def test_broker_that_only_partitions_still_name() -> None:
     # Unregistered before the checkpoint that the log begins with.
     image, facts = cluster("brokers 1 3\ntopic a\n  1 | 1 2 | 1\n  - | 2 | 2")
     found = broker_return(image, facts, [2])
@@ -333,14 +333,14 @@ def test_a_broker_that_only_partitions_still_name() -> None:
 
 
 @pytest.mark.parametrize("scenario", [broker_return, broker_loss, rolling_restart])
-def test_a_broker_that_never_was_is_a_usage_error(scenario: Callable[[Image, Facts, list[int]], Prediction]) -> None:
+def test_broker_that_never_was_is_a_usage_error(scenario: Callable[[Image, Facts, list[int]], Prediction]) -> None:
     with pytest.raises(InputError) as caught:
         scenario(*cluster(GONE), [9])
     assert caught.value.id == "unknown-broker"
 
 
 @pytest.mark.parametrize("fenced, verdict", [("", Verdict.WEDGED), ("broker 2 fenced\n", Verdict.OK)])
-def test_a_controlled_shutdown_of_an_unregistered_broker(fenced: str, verdict: Verdict) -> None:
+def test_controlled_shutdown_of_an_unregistered_broker(fenced: str, verdict: Verdict) -> None:
     # Of one that was alive when it was unregistered it does not end; one that was dead has no process to stop.
     image, facts = cluster(GONE.replace("topic", f"{fenced}topic", 1))
     image, facts = after(image, unregister_broker(image, facts, 2))
@@ -353,7 +353,7 @@ def test_a_controlled_shutdown_of_an_unregistered_broker(fenced: str, verdict: V
     assert not image.brokers[2].fenced
 
 
-def test_a_broker_that_has_registered_and_is_not_unfenced_yet() -> None:
+def test_broker_that_has_registered_and_is_not_unfenced_yet() -> None:
     # As at the end of Kafka's testUncleanShutdownBrokerElrEnabled: 3 was unclean and left the ELR, 2 registered as one
     # that was shut down cleanly. 2 leads once it is unfenced; if its process ends before that, no broker may lead.
     text = "brokers 1 2 3\nbroker 1 fenced\nbroker 2 fenced\nbroker 3 fenced\ntopic a min.insync.replicas=2\n"
@@ -368,7 +368,7 @@ def test_a_broker_that_has_registered_and_is_not_unfenced_yet() -> None:
     assert broker_return(image, facts, [2], clean=True).changes[0].leader_after == 2
 
 
-def test_a_starting_broker_is_known_from_its_records() -> None:
+def test_starting_broker_is_known_from_its_records() -> None:
     image, facts = cluster(GONE)
     controller = ActiveController(image, facts)
     controller.register(2, uuid(9_002), clean=True)

@@ -58,7 +58,7 @@ def test_majorities(voters: tuple[int, ...], event: ControllerEvent, verdict: Ve
     assert controllers(*quorum(*voters), event).verdict is verdict
 
 
-def test_the_sum_is_reported() -> None:
+def test_sum_is_reported() -> None:
     found = controllers(*quorum(1, 2, 3), ControllerEvent(lose=ids(1)))
     assert found.effects["majority"] == {"before": 2, "after": 2}
     assert found.effects["tolerates"] == {"before": 1, "after": 0}
@@ -95,7 +95,7 @@ def test_refusals(event: ControllerEvent, code: int, words: str) -> None:
         ("4.3", 1, f"directoryId={uuid(1)})"),
     ],
 )
-def test_a_directory_that_was_not_named(release: str, id: int, shown: str) -> None:
+def test_directory_that_was_not_named(release: str, id: int, shown: str) -> None:
     image, facts = quorum(1)
     found = controllers(
         image, replace(facts, release=find_release(release)), ControllerEvent(remove=VoterChange(node_id=id))
@@ -104,7 +104,7 @@ def test_a_directory_that_was_not_named(release: str, id: int, shown: str) -> No
 
 
 @pytest.mark.parametrize("kraft_version", [0, 1])
-def test_the_listener_of_a_new_voter(kraft_version: int) -> None:
+def test_listener_of_a_new_voter(kraft_version: int) -> None:
     # Measured on 3.9.2 and 4.3.1: names in any case, and looked at before kraft.version.
     image, facts = quorum(1, kraft_version=kraft_version)
     endpoint = Endpoint(listener="CONTROLLER", host="h", port=9093)
@@ -123,7 +123,7 @@ def test_the_listener_of_a_new_voter(kraft_version: int) -> None:
         assert error(right) == (None if kraft_version else 35)
 
 
-def test_the_last_voter_and_a_static_quorum() -> None:
+def test_last_voter_and_a_static_quorum() -> None:
     assert error(controllers(*quorum(1), ControllerEvent(remove=VoterChange(node_id=1)))) == 127
     image, facts = cluster("brokers 11", **{"controller.quorum.voters": "1@a:1,2@b:1,3@c:1"})
     found = controllers(image, facts, ControllerEvent(remove=VoterChange(node_id=1)))
@@ -242,7 +242,7 @@ def test_words_of_older_releases() -> None:
     )
 
 
-def test_a_named_release_is_what_the_controllers_support() -> None:
+def test_named_release_is_what_the_controllers_support() -> None:
     image, facts = registered("levels metadata.version=25\nbrokers 1 2")
     newer = {
         broker.id: replace(broker, features={"metadata.version": FeatureRange(7, 33)})
@@ -280,7 +280,7 @@ CONVERT = FeatureRequest(operation=Operation.UPGRADE, levels={"kraft.version": 1
 
 
 @pytest.mark.parametrize("expected", [(8, 9, 10), ()])
-def test_the_conversion_of_a_sound_static_quorum_is_expected_to_work(expected: tuple[int, ...]) -> None:
+def test_conversion_of_a_sound_static_quorum_is_expected_to_work(expected: tuple[int, ...]) -> None:
     # Measured on 4.3.1 and 4.4.0: accepted wherever every voter lives and reported to the leader.
     found = feature_levels(*static_quorum(8, 9, 10), CONVERT, voters=expected)
     (feature,) = found.effects["features"]
@@ -290,21 +290,21 @@ def test_the_conversion_of_a_sound_static_quorum_is_expected_to_work(expected: t
     assert any("8, 9, 10" in text and "reported" in text for text in found.assumptions)
 
 
-def test_a_conversion_with_a_voter_down_is_what_a_log_cannot_tell() -> None:
+def test_conversion_with_a_voter_down_is_what_a_log_cannot_tell() -> None:
     # Measured: accepted where the voter failed after it had reported to this leader, refused where before.
     found = feature_levels(*static_quorum(8, 9, 10), CONVERT, voters=(8, 9, 10), down=frozenset({10}))
     assert (found.verdict, found.effects["features"][0]["accepted_by_kafka"]) == (Verdict.UNKNOWN, None)
     assert "voter-not-ready" in {finding.id for finding in found.findings}
 
 
-def test_a_voter_that_the_live_leader_does_not_see_is_taken_for_dead() -> None:
+def test_voter_that_the_live_leader_does_not_see_is_taken_for_dead() -> None:
     world = static_quorum(8, 9, 10)
     found = feature_levels(*world, CONVERT, voters=(8, 9, 10), not_alive={10: "did not advance in 2000 ms"})
     assert found.verdict is Verdict.UNKNOWN
     assert any("controller 10 is considered down" in text for text in found.assumptions)
 
 
-def test_a_conversion_under_a_new_leader_that_a_voter_never_met_is_refused() -> None:
+def test_conversion_under_a_new_leader_that_a_voter_never_met_is_refused() -> None:
     found = feature_levels(*static_quorum(8, 9, 10), CONVERT, voters=(8, 9, 10), down=frozenset({9}))
     assert found.verdict is Verdict.REFUSED
     assert found.effects["features"][0]["server_error"].message == (
@@ -312,7 +312,7 @@ def test_a_conversion_under_a_new_leader_that_a_voter_never_met_is_refused() -> 
     )
 
 
-def test_a_conversion_with_a_voter_that_supports_no_dynamic_quorum_is_refused() -> None:
+def test_conversion_with_a_voter_that_supports_no_dynamic_quorum_is_refused() -> None:
     world = static_quorum(8, 9, 10, ranges={10: {"metadata.version": (7, 30)}})
     found = feature_levels(*world, CONVERT, voters=(8, 9, 10))
     assert found.verdict is Verdict.REFUSED
@@ -332,14 +332,14 @@ def test_turning_elr_on_writes_configurations_first() -> None:
     assert written == [("ConfigRecord", "", "2"), ("ConfigRecord", "1", None), ("FeatureLevelRecord", None, 1)]
 
 
-def test_an_upgrade_that_works_and_has_no_rollback() -> None:
+def test_upgrade_that_works_and_has_no_rollback() -> None:
     found = change(registered("levels metadata.version=25\nbrokers 1 2"), Operation.UPGRADE, metadata_version=30)
     (feature,) = found.effects["features"]
     assert (feature["from"], feature["to"], feature["verdict"], feature["reversible"]) == (25, 30, "ok", False)
     assert [record.type for record in records_of(found.operations or (), found.facts.rules)] == ["FeatureLevelRecord"]
 
 
-def test_a_dead_broker_of_an_old_release_blocks() -> None:
+def test_dead_broker_of_an_old_release_blocks() -> None:
     image, facts = registered("levels metadata.version=25\nbrokers 1 2\nbroker 2 fenced")
     old = replace(image.brokers[2], features={"metadata.version": FeatureRange(7, 25)})
     found = change((replace(image, brokers={**image.brokers, 2: old}), facts), Operation.UPGRADE, metadata_version=27)
@@ -374,7 +374,7 @@ def asked(*voters: int, **inputs: object) -> Prediction:
     return predict(context, "controllers", **inputs)
 
 
-def test_a_simulation_says_its_runs_and_seed() -> None:
+def test_simulation_says_its_runs_and_seed() -> None:
     found = asked(1, 2, 3, lose=[3], simulate=2, seed=5)
     simulation = found.effects["simulation"]
     assert simulation is not None

@@ -34,7 +34,7 @@ ASKED: Mapping[str, list[dict[str, Any]]] = {
 }
 
 
-def test_the_table_of_the_command_line_has_every_scenario() -> None:
+def test_table_of_the_command_line_has_every_scenario() -> None:
     assert set(SCENARIOS) == {*scenario_names(), "zk-migration", "report"}
 
 
@@ -61,7 +61,7 @@ def test_options_fit_the_input(name: str) -> None:
         assert {option.field or option.name for option in scenario.options} <= set(fields_of(scenario.input))
 
 
-def test_the_report_has_an_order() -> None:
+def test_report_has_an_order() -> None:
     scenarios = map(find_scenario, scenario_names())
     places = [scenario.report.place for scenario in scenarios if scenario.report is not None]
     assert sorted(places) == list(range(1, len(places) + 1))

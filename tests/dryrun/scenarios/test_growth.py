@@ -31,21 +31,21 @@ def effects(days: int = 30, static: dict[str, str] | None = None, **more: Any) -
     return dict(growth(log, facts, days).effects)
 
 
-def test_the_rate_is_that_of_the_log() -> None:
+def test_rate_is_that_of_the_log() -> None:
     found = effects()
     assert found["log"]["bytes_per_day"] == 10 * MIB
     assert found["log"]["bytes_written_after"] == 300 * MIB
     assert found["snapshot"]["per_day"] == 24
 
 
-def test_a_short_log_grows_as_an_idle_one() -> None:
+def test_short_log_grows_as_an_idle_one() -> None:
     log, facts = loaded(last_timestamp_ms=1_000)
     found = growth(log, facts, 1)
     assert found.effects["log"]["bytes_per_day"] == 2 * 86_400 * 72
     assert [finding.id for finding in found.findings] == ["log-too-short-for-a-rate"]
 
 
-def test_the_controllers_own_settings_count() -> None:
+def test_controllers_own_settings_count() -> None:
     settings = {
         "metadata.max.idle.interval.ms": "1000",
         "metadata.log.max.snapshot.interval.ms": "60000",
@@ -66,7 +66,7 @@ def test_without_no_ops_and_without_snapshots_nothing_grows() -> None:
     assert found["log"]["bytes_kept_after"] == 10 * MIB + found["snapshot"]["bytes"]
 
 
-def test_a_segment_that_is_written_to_is_kept_whole() -> None:
+def test_segment_that_is_written_to_is_kept_whole() -> None:
     # 1 GiB a day: retention at 100 MiB cannot remove what is in the last segment.
     found = effects(log_bytes=1024 * MIB)
     assert found["log"]["bytes_kept_after"] == (100 + 1024) * MIB + found["snapshot"]["bytes"]

@@ -64,7 +64,7 @@ def test_preferred_and_its_errors() -> None:
         (Election.UNCLEAN, [3, 4], Verdict.DEGRADED),
     ],
 )
-def test_the_verdict_is_about_what_is_needed(kind: Election, numbers: list[int], verdict: Verdict) -> None:
+def test_verdict_is_about_what_is_needed(kind: Election, numbers: list[int], verdict: Verdict) -> None:
     # ELECTION_NOT_NEEDED is not a refusal, and does not outweigh one.
     found = elect_leaders(*cluster(MOVED), kind, [("a", number) for number in numbers])
     assert found.verdict is verdict
@@ -113,7 +113,7 @@ def test_without_elr_it_is_harmless() -> None:
     assert (types(found), found.verdict) == (["ConfigRecord"], Verdict.OK)
 
 
-def test_a_value_that_a_topic_has_already_writes_nothing() -> None:
+def test_value_that_a_topic_has_already_writes_nothing() -> None:
     image, facts = cluster(ELR + "brokers 1\ntopic t min.insync.replicas=1\n  1 | 1 | 1")
     assert types(alter_config(image, facts, parse_entity("topic:t"), {"min.insync.replicas": "1"})) == []
     image, facts = cluster(ELR + "cluster min.insync.replicas=1\nbrokers 1\ntopic t\n  1 | 1 | 1")
@@ -121,7 +121,7 @@ def test_a_value_that_a_topic_has_already_writes_nothing() -> None:
     assert types(found) == ["ConfigRecord", "ClearElrRecord"]
 
 
-def test_a_higher_min_isr_stops_writes() -> None:
+def test_higher_min_isr_stops_writes() -> None:
     found = alter_config(
         *cluster("brokers 1 2 3\ntopic a\n  1 | 1 2 3 | 1"), parse_entity("topic:a"), {"min.insync.replicas": "2"}
     )
@@ -216,7 +216,7 @@ def test_entities(text: str) -> None:
 FOUR = "brokers 1 2 3 4\nbroker 4 fenced\ntopic a\n  1 | 1 2 | 1 2\n  2 | 2 1 | 2"
 
 
-def test_a_move_ends() -> None:
+def test_move_ends() -> None:
     found = reassignment(*cluster(FOUR), [Move("a", 0, (3, 2))])
     assert types(found) == ["PartitionChangeRecord"] * 2
     change = found.changes[0]
@@ -234,7 +234,7 @@ def test_brokers_with_several_directories_report_which_one_they_took() -> None:
     assert "directories" not in " ".join(reassignment(image, facts, [Move("a", 0, (2, 1))]).assumptions)
 
 
-def test_a_broker_that_is_down_is_accepted_and_never_ends() -> None:
+def test_broker_that_is_down_is_accepted_and_never_ends() -> None:
     image, facts = cluster(FOUR)
     found = reassignment(image, facts, [Move("a", 0, (4, 2))])
     assert (found.verdict, found.effects["completes"], codes(found)) == (Verdict.DEGRADED, False, [0])
@@ -246,7 +246,7 @@ def test_a_broker_that_is_down_is_accepted_and_never_ends() -> None:
     assert change.leader_epoch_after == 4  # the same leader is named, which raises its epoch
 
 
-def test_a_reordering_ends_at_once() -> None:
+def test_reordering_ends_at_once() -> None:
     found = reassignment(*cluster(FOUR), [Move("a", 0, (2, 1))])
     assert (types(found), found.effects["completes"]) == (["PartitionChangeRecord"], True)
 

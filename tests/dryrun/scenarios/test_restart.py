@@ -95,7 +95,7 @@ def test_mechanisms_are_apart() -> None:
     assert list(found.image.scram) == [(2, "b")]
 
 
-def test_a_read_of_its_own_loses_no_user(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_of_its_own_loses_no_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deltas, "READ_BYTES", 1)
     _, prediction = started_from(log([user("a")], [user("b")], [no_user("a")]))
     assert prediction.verdict is Verdict.OK
@@ -132,7 +132,7 @@ def test_records_after_an_abort_decide_if_aborted_ones_take_effect(
     assert (ids(prediction) == {"aborted-records-take-effect"}) == bool(leaks)
 
 
-def test_a_secret_that_differs_is_seen_and_not_shown() -> None:
+def test_secret_that_differs_is_seen_and_not_shown() -> None:
     # Of a token its id is a secret, of a configuration its value.
     token = {"Owner": "User:eve", "Requester": "User:eve", "Renewers": [], "IssueTimestamp": 1, "MaxTimestamp": 2,
              "ExpirationTimestamp": 2, "TokenId": "hunter1"}  # fmt: skip
@@ -151,12 +151,12 @@ def test_records_before_a_transaction_are_kept() -> None:
     assert list(found.image.topic_ids) == ["t1"]
 
 
-def test_an_open_transaction_has_no_effect_yet() -> None:
+def test_open_transaction_has_no_effect_yet() -> None:
     found, _ = started_from(log([topic(1)], [BEGIN, topic(2)]))
     assert list(found.image.topic_ids) == ["t1"]
 
 
-def test_a_log_without_any_of_that_is_the_same() -> None:
+def test_log_without_any_of_that_is_the_same() -> None:
     generator = LogGenerator(Shape(records=60, partitions=40, brokers=3, seed=4))
     file = File(b"".join(generator.batches()))
     found = started([file], [])
@@ -164,7 +164,7 @@ def test_a_log_without_any_of_that_is_the_same() -> None:
 
 
 @pytest.mark.parametrize("node, expected", [(None, []), (1, []), (3000, []), (77, ["node 77"])])
-def test_a_node_that_the_log_does_not_name(node: int | None, expected: list[str]):
+def test_node_that_the_log_does_not_name(node: int | None, expected: list[str]):
     image, facts = cluster("brokers 1 2")
     found = restart(image, facts, [], node, voters=[3000])
     assert [finding.subject for finding in found.findings if finding.id == "node-not-in-log"] == expected
@@ -177,7 +177,7 @@ _DELTA = (no_user("alpha", 2), no_user("gamma", 2), user("alpha"), user("alpha",
 
 
 @pytest.mark.parametrize("taken, controller, node", [(0, 4, 4), (1, 3, 2), (2, 2, 2), (3, 2, 2), (4, 3, 3)])
-def test_the_users_of_kafkas_own_test(taken: int, controller: int, node: int) -> None:
+def test_users_of_kafkas_own_test(taken: int, controller: int, node: int) -> None:
     # What ScramDelta.apply makes of the log in one read, measured on 4.3.1: after the first removal alone gamma goes
     # with alpha, for the removal empties its mechanism and gamma comes after it in the hash table. In separate reads it
     # stays, as with the controller.
@@ -187,7 +187,7 @@ def test_the_users_of_kafkas_own_test(taken: int, controller: int, node: int) ->
     assert (prediction.verdict is Verdict.OK) is (controller == node)
 
 
-def test_a_user_set_in_the_request_that_removes_the_last_one() -> None:
+def test_user_set_in_the_request_that_removes_the_last_one() -> None:
     # One batch of one request: the image of every node loses gamma at once (4.3.1), the controller and the brokers'
     # caches have it until they restart.
     file = log((user("alpha", 2),), (no_user("alpha", 2), user("gamma", 2)))

@@ -137,7 +137,7 @@ class TestMinInsyncReplicas:
         return cluster
 
     @pytest.mark.parametrize("listener", list(Role))
-    def test_a_change_that_was_not_asked_for_is_refused_with_numbers(self, listener: Role) -> None:
+    def test_change_that_was_not_asked_for_is_refused_with_numbers(self, listener: Role) -> None:
         cluster = self._cluster()
         run = changed(cluster, ELR, listener=listener)
         (finding,) = blockers(run.plan.findings)
@@ -157,7 +157,7 @@ class TestMinInsyncReplicas:
         cluster.dynamic = {"": {"min.insync.replicas": "2"}}
         assert outcome(changed(cluster, ELR)) == "done"
 
-    def test_the_value_of_a_single_broker_is_deleted(self) -> None:
+    def test_value_of_a_single_broker_is_deleted(self) -> None:
         cluster = self._cluster()
         cluster.dynamic = {"": {"min.insync.replicas": "2"}, "12": {"min.insync.replicas": "3"}}
         (finding,) = blockers(changed(cluster, ELR).plan.findings)
@@ -239,7 +239,7 @@ class TestRefusals:
 
 
 class TestAmbiguousAnswers:
-    def test_a_lost_reply_to_a_change_that_was_made(self) -> None:
+    def test_lost_reply_to_a_change_that_was_made(self) -> None:
         def made(asked: Asked) -> Action:
             cluster.make(asked)
             return CLOSE
@@ -249,14 +249,14 @@ class TestAmbiguousAnswers:
         assert (outcome(run), len(cluster.sent)) == ("done", 1)
         assert "change-made-despite-answer" in [finding["id"] for finding in answer_of(run)["findings"]]
 
-    def test_a_lost_reply_to_a_change_that_is_not_seen_is_unknown_and_never_sent_again(self) -> None:
+    def test_lost_reply_to_a_change_that_is_not_seen_is_unknown_and_never_sent_again(self) -> None:
         cluster = Scripted(lambda asked: CLOSE)
         run = changed(cluster, STEP)
         assert (outcome(run), len(cluster.sent)) == ("unknown", 1)
         assert "feature-outcome-unknown" in [finding["id"] for finding in answer_of(run)["findings"]]
 
     @pytest.mark.parametrize("code", [7, -1])
-    def test_a_time_out_that_was_made_after_all(self, code: int) -> None:
+    def test_time_out_that_was_made_after_all(self, code: int) -> None:
         def made(asked: Asked) -> Action:
             cluster.make(asked)
             return refusal(code)
@@ -264,12 +264,12 @@ class TestAmbiguousAnswers:
         cluster = Scripted(made)
         assert outcome(changed(cluster, STEP)) == "done"
 
-    def test_a_time_out_behind_which_another_request_was_answered_was_not_made(self) -> None:
+    def test_time_out_behind_which_another_request_was_answered_was_not_made(self) -> None:
         cluster = Scripted(lambda asked: refusal(7))
         run = changed(cluster, STEP)
         assert (outcome(run), len(cluster.sent)) == ("failed", 1)
 
-    def test_a_controller_that_lost_its_office_is_not_believed(self) -> None:
+    def test_controller_that_lost_its_office_is_not_believed(self) -> None:
         def resigns(asked: Asked) -> Action:
             cluster.make(asked)
             return refusal(41)
@@ -278,7 +278,7 @@ class TestAmbiguousAnswers:
         assert outcome(changed(cluster, STEP, listener=Role.CONTROLLER)) == "done"
         assert len(cluster.sent) == 1
 
-    def test_a_success_that_is_not_there_is_a_failure(self) -> None:
+    def test_success_that_is_not_there_is_a_failure(self) -> None:
         # As 4.0 answers about kraft.version.
         cluster = Scripted(lambda asked: Reply(body={"ErrorCode": 0, "Results": []}))
         run = changed(cluster, STEP)
@@ -287,7 +287,7 @@ class TestAmbiguousAnswers:
 
 
 @pytest.mark.slow
-def test_a_node_that_lags_is_waited_for_then_reported() -> None:
+def test_node_that_lags_is_waited_for_then_reported() -> None:
     cluster = Scripted()
     cluster.nodes[12].finalized = dict(cluster.levels)
     run = changed(cluster, STEP)
@@ -298,7 +298,7 @@ def test_a_node_that_lags_is_waited_for_then_reported() -> None:
     ]
 
 
-def test_a_node_that_was_silent_before_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_node_that_was_silent_before_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feature_change, "PROOF_MS", 60_000.0)
     cluster = Scripted()
     cluster.nodes[12].greeting = CLOSE
@@ -327,7 +327,7 @@ def test_another_operator_changed_levels_meanwhile() -> None:
     assert [finding.id for finding in run.findings] == ["feature-level-moved"]
 
 
-def test_a_cluster_that_is_away_between_two_steps_is_part_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_that_is_away_between_two_steps_is_part_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     # What was done by then is known, and would be lost with an error in its place.
     cluster, usual, looks = Scripted(), feature_change.observe_for, iter(range(9))
 
@@ -343,7 +343,7 @@ def test_a_cluster_that_is_away_between_two_steps_is_part_of_the_answer(monkeypa
     assert run.proof is not None and run.proof.holds
 
 
-def test_a_dry_run_that_cannot_be_had_stops_the_change() -> None:
+def test_dry_run_that_cannot_be_had_stops_the_change() -> None:
     cluster = Scripted()
     cluster.update = lambda asked: refusal(7)  # type: ignore[method-assign]
     with pytest.raises(UnreachableError) as caught:
@@ -351,7 +351,7 @@ def test_a_dry_run_that_cannot_be_had_stops_the_change() -> None:
     assert caught.value.id == "dry-run-not-answered"
 
 
-def test_a_dry_run_compares_what_is_expected_with_what_is_answered() -> None:
+def test_dry_run_compares_what_is_expected_with_what_is_answered() -> None:
     cluster = Scripted()
     with cluster.client(Role.BROKER) as client:
         state = observe_cluster_state(client).state

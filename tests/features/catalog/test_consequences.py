@@ -43,7 +43,7 @@ def test_downgrades_that_were_tried(release: str, before: int, after: int, accep
     assert is_reversible(find_release(release), "metadata.version", after, before) is accepted
 
 
-def test_an_unknown_level_promises_no_rollback() -> None:
+def test_unknown_level_promises_no_rollback() -> None:
     newest = metadata_versions()[-1].level
     assert not is_reversible(find_release("4.4"), "metadata.version", newest, newest + 1)
     assert level_name("metadata.version", newest + 1) == f"level {newest + 1}"
@@ -65,11 +65,11 @@ def test_kraft_version_knows_one_direction() -> None:
         ("metadata.version", 25, 27, "kafkactl features downgrade --feature metadata.version=25"),
     ],
 )
-def test_the_rollback_is_a_command(feature: str, before: int, after: int, back: str) -> None:
+def test_rollback_is_a_command(feature: str, before: int, after: int, back: str) -> None:
     assert how_to_undo(find_release("4.4"), feature, before, after) == back
 
 
-def test_the_rollback_ends_at_the_first_level_that_cannot_be_undone() -> None:
+def test_rollback_ends_at_the_first_level_that_cannot_be_undone() -> None:
     text = how_to_undo(find_release("4.4"), "metadata.version", 25, 31)
     assert text == "none below 4.3-IV0 (30): 4.3-IV0 (30) holds which log directories are cordoned"
 
@@ -96,7 +96,7 @@ def test_losses_are_named_for_levels_that_changed_metadata() -> None:
             assert bool(lost(mv.level - 1, mv.level)) == mv.changes_metadata, mv
 
 
-def test_a_newer_feature_is_reported_as_unknown() -> None:
+def test_newer_feature_is_reported_as_unknown() -> None:
     assert "newer than kafkactl" in consequences("queue.version", 0, 1)[0]
 
 
@@ -112,7 +112,7 @@ def test_first_release_with_a_level_is_found(feature: str, level: int, release: 
 
 
 @pytest.mark.parametrize("release", known_releases(), ids=lambda release: release.name)
-def test_a_release_is_known_by_its_range(release: object) -> None:
+def test_release_is_known_by_its_range(release: object) -> None:
     from kafkactl.features.catalog.releases import Release
 
     assert isinstance(release, Release)
@@ -120,7 +120,7 @@ def test_a_release_is_known_by_its_range(release: object) -> None:
     assert found == release
 
 
-def test_a_range_of_unstable_levels() -> None:
+def test_range_of_unstable_levels() -> None:
     assert (found := release_of(Versions(7, 26))) is not None
     assert found.name == "4.0"
     assert release_of(Versions(7, 99)) is None

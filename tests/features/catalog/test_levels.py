@@ -53,7 +53,7 @@ def test_levels_a_release_can_format_with() -> None:
     assert [mv.level for mv in metadata_versions_of(find_release("4.0"), unstable=True)] == list(range(7, 27))
 
 
-def test_a_level_that_was_not_stable_meant_something_else() -> None:
+def test_level_that_was_not_stable_meant_something_else() -> None:
     assert changes_metadata_in(find_release("3.9"), 22)
     assert not changes_metadata_in(find_release("4.0"), 22)
     assert not changes_metadata_in(find_release("3.9"), 23)
@@ -91,7 +91,7 @@ def test_features_that_format_sets_along(release: str, level: int, expected: dic
     assert default_levels(find_release(release), level) == expected
 
 
-def test_a_default_never_goes_beyond_what_is_known_and_never_falls() -> None:
+def test_default_never_goes_beyond_what_is_known_and_never_falls() -> None:
     for release in known_releases():
         for facts in features_of(release).values():
             defaults = [facts.default_level(mv.level) for mv in metadata_versions_of(release, unstable=True)]
@@ -100,7 +100,7 @@ def test_a_default_never_goes_beyond_what_is_known_and_never_falls() -> None:
             assert [level.level for level in facts.levels] == list(range(facts.latest_testing + 1))
 
 
-def test_the_tables_name_known_releases_only() -> None:
+def test_tables_name_known_releases_only() -> None:
     from kafkactl.features.catalog import levels
 
     for name in levels._FEATURES:

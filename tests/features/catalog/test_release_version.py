@@ -23,7 +23,7 @@ from kafkactl.features.catalog.releases import find_release, known_releases
         ("4.2", "4.1.0..", "4.1-IV1"),
     ],
 )
-def test_a_release_or_a_level_by_name(release: str, text: str, name: str) -> None:
+def test_release_or_a_level_by_name(release: str, text: str, name: str) -> None:
     assert parse_release_version(find_release(release), text, unstable=False).name == name
 
 
@@ -100,7 +100,7 @@ def test_release_version_is_refused_with_the_text_of_the_release(release: str, t
         ("4.4", "4.5-IV0", 34),
     ],
 )
-def test_the_switch_allows_unstable_levels_by_name_but_not_by_release(release: str, text: str, level: int) -> None:
+def test_switch_allows_unstable_levels_by_name_but_not_by_release(release: str, text: str, level: int) -> None:
     found = find_release(release)
     assert parse_release_version(found, text, unstable=True).level == level
     with pytest.raises(InputError) as caught:
@@ -108,7 +108,7 @@ def test_the_switch_allows_unstable_levels_by_name_but_not_by_release(release: s
     assert caught.value.id == "unknown-release-version"
 
 
-def test_the_switch_is_named_where_it_would_help() -> None:
+def test_switch_is_named_where_it_would_help() -> None:
     for release in known_releases():
         if release.testing_level > release.production_level:
             assert release.unstable_switch

@@ -33,7 +33,7 @@ def test_known_releases_are_in_order() -> None:
         ("4.3.7", "4.3", 7, "4.3.7"),
     ],
 )
-def test_a_release_by_name_or_patch(text: str, name: str, patch: int, version_text: str) -> None:
+def test_release_by_name_or_patch(text: str, name: str, patch: int, version_text: str) -> None:
     release = find_release(text)
     assert (release.name, release.patch, release.version_text) == (name, patch, version_text)
     assert release.version == KafkaVersion(*map(int, name.split(".")), patch)
@@ -57,7 +57,7 @@ def test_a_release_by_name_or_patch(text: str, name: str, patch: int, version_te
         ("٤.٣", None),
     ],
 )
-def test_an_unknown_release_is_an_input_error_with_a_hint(text: str, meant: str | None) -> None:
+def test_unknown_release_is_an_input_error_with_a_hint(text: str, meant: str | None) -> None:
     with pytest.raises(InputError, match="is not known") as caught:
         find_release(text)
     assert caught.value.id == "unknown-kafka-version"

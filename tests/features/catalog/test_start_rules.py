@@ -56,13 +56,13 @@ def test_every_field_is_in_the_list() -> None:
 
 
 @pytest.mark.parametrize("field", CHANGES)
-def test_a_field_changes_where_kafka_changed(field: str) -> None:
+def test_field_changes_where_kafka_changed(field: str) -> None:
     expected, changes = CHANGES[field]
     for release in EVERY_PATCH:
         expected = changes.get(release.numbers, expected)
         assert getattr(start_rules(release), field) == expected, release.version_text
 
 
-def test_a_patch_that_is_newer_than_the_known_ones_has_the_rules_of_its_release() -> None:
+def test_patch_that_is_newer_than_the_known_ones_has_the_rules_of_its_release() -> None:
     assert start_rules(find_release("3.6.9")) == start_rules(find_release("3.6.2"))
     assert start_rules(find_release("3.6.9")) != start_rules(find_release("3.7.0"))

@@ -34,17 +34,17 @@ def test_observed_level_is_done_for_any_answer(reply: Reply, settled: bool) -> N
 
 
 @pytest.mark.parametrize("levels", [B, OTHER, UNREAD])
-def test_a_refusal_is_a_failure(levels: dict[str, int] | None) -> None:
+def test_refusal_is_a_failure(levels: dict[str, int] | None) -> None:
     assert ended(Reply.REFUSED, levels, False)[0] == "failed"
 
 
-def test_a_lost_answer_is_unknown_until_nothing_can_land_any_more() -> None:
+def test_lost_answer_is_unknown_until_nothing_can_land_any_more() -> None:
     assert ended(Reply.UNCLEAR, B, False) == ("unknown", ["feature-outcome-unknown"])
     assert ended(Reply.UNCLEAR, B, True) == ("failed", [])
     assert ended(Reply.UNCLEAR, UNREAD, True) == ("unknown", ["feature-outcome-unknown"])
 
 
-def test_a_success_that_is_not_there_is_no_success() -> None:
+def test_success_that_is_not_there_is_no_success() -> None:
     # 4.0.2 and kraft.version: answered as done, ignored.
     assert ended(Reply.ACCEPTED, B, False) == ("unknown", ["feature-outcome-unknown"])
     assert ended(Reply.ACCEPTED, B, True) == ("failed", ["accepted-change-not-made"])
@@ -52,11 +52,11 @@ def test_a_success_that_is_not_there_is_no_success() -> None:
 
 
 @pytest.mark.parametrize("reply", list(Reply))
-def test_a_third_level_is_another_operators(reply: Reply) -> None:
+def test_third_level_is_another_operators(reply: Reply) -> None:
     assert "feature-level-changed-by-others" in ended(reply, OTHER, True)[1]
 
 
-def test_a_change_without_a_result_is_unclear() -> None:
+def test_change_without_a_result_is_unclear() -> None:
     (feature,) = resolve(CHANGES, [], B, settled=False)
     assert feature.outcome is Outcome.UNKNOWN
 

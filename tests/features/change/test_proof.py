@@ -20,7 +20,7 @@ def test_every_node_shows_the_levels_whatever_their_epochs() -> None:
     }  # fmt: skip
 
 
-def test_a_node_that_lags_proves_nothing() -> None:
+def test_node_that_lags_proves_nothing() -> None:
     text = "levels metadata.version=27\ncontrollers 1*\nbrokers 4 levels:metadata.version=25"
     assert ids(text) == [("broker 4", "feature-level-not-on-node")]
     assert not prove(cluster(text), WANTED).holds
@@ -42,7 +42,7 @@ def test_no_answer_proves_nothing() -> None:
     assert not prove(cluster("levels metadata.version=27"), WANTED).holds
 
 
-def test_a_registered_node_that_was_not_asked_proves_nothing() -> None:
+def test_registered_node_that_was_not_asked_proves_nothing() -> None:
     from dataclasses import replace
 
     state = cluster("levels metadata.version=27\ncontrollers 1*\nbrokers 4")

@@ -66,7 +66,7 @@ def test_feature_missing_in_an_answer_is_unclear() -> None:
     assert [reply for _, reply, _, _ in results_of(1, body)] == ["accepted", "unclear"]
 
 
-def test_a_code_at_the_top_wins_over_a_silent_success_below() -> None:
+def test_code_at_the_top_wins_over_a_silent_success_below() -> None:
     assert results_of(1, answer(1, 31, "no", ("metadata.version", 0, "")))[0][1:] == ("refused", 31, "no")
 
 
@@ -93,7 +93,7 @@ def test_results_as_they_are_shown() -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("kind", list(UpgradeType))
-def test_the_request_survives_the_wire(version: int, kind: UpgradeType) -> None:
+def test_request_survives_the_wire(version: int, kind: UpgradeType) -> None:
     spec = request(UPDATE_FEATURES)
     body = update_features_request({"metadata.version": 30, "group.version": 1}, kind, validate_only=True, timeout_ms=5)
     sent, _ = decode_message(spec, version, encode_message(spec, version, body))

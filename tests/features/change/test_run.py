@@ -162,14 +162,14 @@ def test_levels_killed_at_every_act(tmp_path: Path, reactions: list[str]) -> Non
     ("reactions", "outcome"),
     [([], Outcome.DONE), ([LOST], Outcome.DONE), ([NEVER], Outcome.UNKNOWN), ([NOT_SENT], Outcome.FAILED)],
 )
-def test_a_node_is_unregistered(reactions: list[str], outcome: Outcome) -> None:
+def test_node_is_unregistered(reactions: list[str], outcome: Outcome) -> None:
     cluster = Registry(reactions=reactions)
     assert unregister(cluster) is outcome
     assert len(cluster.sent) == (0 if outcome is Outcome.FAILED else 1)
 
 
 @pytest.mark.parametrize("reactions", [[], [LOST]])
-def test_an_unregistration_killed_at_every_act(tmp_path: Path, reactions: list[str]) -> None:
+def test_unregistration_killed_at_every_act(tmp_path: Path, reactions: list[str]) -> None:
     def go(cluster: Registry, _: Path, fuse: Fuse) -> Outcome:
         cluster.fuse = fuse
         return unregister(cluster)

@@ -110,12 +110,12 @@ def test_voters_that_cannot_be_reached_from_here_and_follow_are_alive(ago_ms: fl
 
 @pytest.mark.parametrize("ago_ms", AGO)
 @pytest.mark.parametrize("what", ["kill", "pause"])
-def test_the_leader_goes_with_a_follower(what: str, ago_ms: float) -> None:
+def test_leader_goes_with_a_follower(what: str, ago_ms: float) -> None:
     assert plan_change(observed(struck(what, 1, 3, ago_ms=ago_ms)), METADATA).outcome is Outcome.REFUSED
 
 
 @pytest.mark.parametrize("at_ms", [0.0, 100.0, 300.0, 500.0, 1_000.0])
-def test_an_election_in_the_middle_is_waited_out_or_refused(at_ms: float) -> None:
+def test_election_in_the_middle_is_waited_out_or_refused(at_ms: float) -> None:
     # Nothing is planned on what the last leader saw, unless it was seen a moment before the election.
     quorum = LivingQuorum(observers=(BROKER,), events=[Event(at_ms, "elect", 2), Event(at_ms, "kill", 3)])
     state = observed(quorum)
@@ -137,7 +137,7 @@ def test_followers_that_go_while_they_are_watched(what: str, at_ms: float) -> No
 @pytest.mark.parametrize("ago_ms", one_in(3, AGO))
 @pytest.mark.parametrize("fenced", [True, False])
 @pytest.mark.parametrize("what", ["kill", "pause", "cut", "isolate", "nothing"])
-def test_a_broker_is_unregistered_only_where_it_is_gone(what: str, ago_ms: float, *, fenced: bool) -> None:
+def test_broker_is_unregistered_only_where_it_is_gone(what: str, ago_ms: float, *, fenced: bool) -> None:
     quorum = LivingQuorum(observers=(BROKER,), events=[] if what == "nothing" else [Event(0, what, BROKER)])
     quorum.sleep_ms(ago_ms)
     state = observed(quorum, fenced=fenced, doubted=BROKER)
@@ -148,7 +148,7 @@ def test_a_broker_is_unregistered_only_where_it_is_gone(what: str, ago_ms: float
 
 
 @pytest.mark.parametrize("ago_ms", AGO)
-def test_a_paused_broker_that_cannot_be_reached_is_doubt(ago_ms: float) -> None:
+def test_paused_broker_that_cannot_be_reached_is_doubt(ago_ms: float) -> None:
     quorum = LivingQuorum(observers=(BROKER,), events=[Event(0, "pause", BROKER), Event(0, "cut", BROKER)])
     quorum.sleep_ms(ago_ms)
     plan = plan_unregister(observed(quorum, fenced=True, doubted=BROKER), BROKER)
@@ -156,7 +156,7 @@ def test_a_paused_broker_that_cannot_be_reached_is_doubt(ago_ms: float) -> None:
 
 
 @pytest.mark.parametrize("at_ms", [0.0, 100.0, 500.0, 1_000.0, 1_900.0])
-def test_a_broker_is_not_called_gone_by_a_leader_that_just_took_over(at_ms: float) -> None:
+def test_broker_is_not_called_gone_by_a_leader_that_just_took_over(at_ms: float) -> None:
     # No node has fetched from a new leader at first: what is not listed there may be on its way.
     events = [Event(0, "cut", BROKER), Event(at_ms, "elect", 2)]
     quorum = LivingQuorum(observers=(BROKER,), events=events)
@@ -165,7 +165,7 @@ def test_a_broker_is_not_called_gone_by_a_leader_that_just_took_over(at_ms: floa
 
 @pytest.mark.parametrize("ago_ms", AGO)
 @pytest.mark.parametrize(("what", "holds"), [("kill", True), ("cut", False), ("pause", False)])
-def test_a_proof_leaves_out_nodes_that_are_gone_and_no_others(what: str, ago_ms: float, *, holds: bool) -> None:
+def test_proof_leaves_out_nodes_that_are_gone_and_no_others(what: str, ago_ms: float, *, holds: bool) -> None:
     state = observed(struck(what, BROKER, ago_ms=ago_ms), fenced=True, doubted=BROKER)
     assert prove(state, {"metadata.version": 29}).holds is holds
 

@@ -37,7 +37,7 @@ def accepted(*names: str) -> list[FeatureResult]:
     return [FeatureResult(name=name, reply=Reply.ACCEPTED, error_code=0, message="") for name in names]
 
 
-def test_a_plan_as_it_is_answered() -> None:
+def test_plan_as_it_is_answered() -> None:
     shown = change_answer(upgrade(cluster(CALM), metadata_version=26), is_dry_run=True)
     assert shown == {
         "outcome": "planned",
@@ -107,7 +107,7 @@ def test_done_is_done_when_every_step_is() -> None:
     assert change_answer(plan, resolved=first)["outcome"] == "partial"
 
 
-def test_a_refused_second_step_leaves_it_partly_done() -> None:
+def test_refused_second_step_leaves_it_partly_done() -> None:
     plan = two_steps()
     levels = {"metadata.version": 27, "group.version": 1}
     first = resolve(plan.steps[0].changes, accepted("metadata.version"), levels, settled=False)
@@ -118,7 +118,7 @@ def test_a_refused_second_step_leaves_it_partly_done() -> None:
     assert change_answer(plan, resolved=(*first, *second))["outcome"] == "partial"
 
 
-def test_a_node_that_lags_does_not_undo_what_is_done() -> None:
+def test_node_that_lags_does_not_undo_what_is_done() -> None:
     plan = upgrade(cluster(CALM), metadata_version=27)
     resolved = resolve(plan.changes, accepted("metadata.version"), {"metadata.version": 27}, settled=False)
     lagging = cluster("levels metadata.version=27\ncontrollers 1*\nbrokers 4 levels:metadata.version=25")
@@ -144,7 +144,7 @@ def test_verification_as_it_is_answered() -> None:
     assert (proof.holds, proof.findings, len(proof.nodes)) == (True, (), 2)
 
 
-def test_a_controller_of_no_known_release_is_judged_by_the_newest_rules() -> None:
+def test_controller_of_no_known_release_is_judged_by_the_newest_rules() -> None:
     state = cluster(CALM)
     odd = {"metadata.version": Versions(9, 50), "group.version": Versions(0, 1)}
     nodes = tuple(
@@ -158,7 +158,7 @@ def test_a_controller_of_no_known_release_is_judged_by_the_newest_rules() -> Non
     ]  # fmt: skip
 
 
-def test_a_silent_controller_is_not_called_gone_where_the_voters_are_unknown() -> None:
+def test_silent_controller_is_not_called_gone_where_the_voters_are_unknown() -> None:
     text = "quorumless\nlevels metadata.version=25\ncontrollers 1*\ncontrollers 2 kafka=4.0 silent"
     plan = upgrade(cluster(text), metadata_version=27)
     assert [finding.id for finding in plan.findings] == ["voters-unknown", "level-outside-node-range"]
@@ -167,7 +167,7 @@ def test_a_silent_controller_is_not_called_gone_where_the_voters_are_unknown() -
 @pytest.mark.parametrize(("word", "proven"), [("", True), ("cut", True), ("unasked", True), ("silent", False),
                                               ("hangs", False), ("undecided", False)])  # fmt: skip
 @pytest.mark.parametrize("change", [{"metadata_version": 27}, {"group_version": 1}])
-def test_a_change_needs_a_majority_that_was_seen_to_follow(word: str, change: dict[str, int], *, proven: bool) -> None:
+def test_change_needs_a_majority_that_was_seen_to_follow(word: str, change: dict[str, int], *, proven: bool) -> None:
     # Two of three voters are as the parameter says; a voter that cannot be reached from here but fetches follows.
     plan = upgrade(cluster(f"levels metadata.version=25\ncontrollers 1*\ncontrollers 2 3 {word}"), **change)
     found = [finding for finding in plan.findings if finding.id == "majority-not-proven"]
@@ -187,7 +187,7 @@ def test_one_voter_of_three_that_was_just_killed_leaves_a_majority() -> None:
 
 
 @pytest.mark.parametrize(("word", "ready"), [("cut", True), ("silent", False), ("hangs", False), ("undecided", False)])
-def test_a_conversion_needs_every_voter_to_be_seen_following(word: str, *, ready: bool) -> None:
+def test_conversion_needs_every_voter_to_be_seen_following(word: str, *, ready: bool) -> None:
     text = f"levels metadata.version=25\ncontrollers 1* 2\ncontrollers 3 {word}"
     plan = upgrade(cluster(text), kraft_version=1)
     assert ("voter-not-ready" in {finding.id for finding in plan.findings}) is not ready

@@ -104,7 +104,7 @@ def carry_out(found: Cluster, request: FeatureRequest) -> FeaturePlan:
 
 
 @given(CASES)
-def test_a_plan_without_blockers_reaches_its_goal(case: tuple[Cluster, FeatureRequest]) -> None:
+def test_plan_without_blockers_reaches_its_goal(case: tuple[Cluster, FeatureRequest]) -> None:
     found, request = deepcopy(case)
     plan = plan_change(found.state(), request)
     for step in plan.steps:
@@ -115,7 +115,7 @@ def test_a_plan_without_blockers_reaches_its_goal(case: tuple[Cluster, FeatureRe
 
 
 @given(CASES, st.integers(0, 4), st.integers(0, 4))
-def test_an_interrupted_change_is_taken_up_where_it_stood(
+def test_interrupted_change_is_taken_up_where_it_stood(
     case: tuple[Cluster, FeatureRequest], after: int, features: int
 ) -> None:
     # Cut after any step, and (3.x) within one: the next run reaches the goal, or has the same to say.
@@ -157,7 +157,7 @@ def test_steps_hold_every_change_once_and_kraft_version_alone(case: tuple[Cluste
 
 
 @given(CASES)
-def test_a_rollback_that_is_promised_is_there(case: tuple[Cluster, FeatureRequest]) -> None:
+def test_rollback_that_is_promised_is_there(case: tuple[Cluster, FeatureRequest]) -> None:
     # After an upgrade, every change called reversible can be undone alone, by Kafka's rules.
     found, request = deepcopy(case)
     plan = plan_change(found.state(), request)

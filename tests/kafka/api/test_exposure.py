@@ -76,11 +76,11 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_a_connection(tmp_path: Path, text: str, expected: list[str]) -> None:
+def test_connection(tmp_path: Path, text: str, expected: list[str]) -> None:
     assert ids(exposed(tmp_path, text)) == expected
 
 
-def test_a_proxy_that_sees_the_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_that_sees_the_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://user:proxy-passw0rd@proxy.example:3128")
     text = OAUTH.format(url="http://tokens.example/t", more="")
     found = exposed(tmp_path, text)
@@ -101,7 +101,7 @@ def test_a_proxy_that_sees_the_secret(tmp_path: Path, monkeypatch: pytest.Monkey
         (0o602, ["trusted-file-writable"]),
     ],
 )
-def test_a_file_with_secrets(tmp_path: Path, mode: int, expected: list[str]) -> None:
+def test_file_with_secrets(tmp_path: Path, mode: int, expected: list[str]) -> None:
     assert ids(exposed(tmp_path, "security.protocol=SASL_SSL\n" + PLAIN, mode)) == expected
     assert ids(exposed(tmp_path, "security.protocol=SSL\n", mode)) == []  # nothing secret in it
 
@@ -121,7 +121,7 @@ def test_a_file_with_secrets(tmp_path: Path, mode: int, expected: list[str]) -> 
         ("7001", "7002", 0o640, "the group 7002"),
     ],
 )
-def test_a_group_that_may_read_a_secret(
+def test_group_that_may_read_a_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: str, group: str, mode: int, readers: str | None
 ) -> None:
     numbers = {"root": 0, "ann": 6001, "ops": 6002, "7001": 7001, "7002": 7002}
@@ -144,7 +144,7 @@ def test_a_group_that_may_read_a_secret(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a file to another user")
-def test_a_file_of_a_user_that_a_group_may_read(tmp_path: Path) -> None:
+def test_file_of_a_user_that_a_group_may_read(tmp_path: Path) -> None:
     file = tmp_path / "f"
     file.touch(0o600)
     file.chmod(0o640)
@@ -154,7 +154,7 @@ def test_a_file_of_a_user_that_a_group_may_read(tmp_path: Path) -> None:
     ]
 
 
-def test_a_folder_in_which_every_user_may_replace_the_file(tmp_path: Path) -> None:
+def test_folder_in_which_every_user_may_replace_the_file(tmp_path: Path) -> None:
     folder = tmp_path / "open"
     folder.mkdir()
     (folder / "f").touch(0o600)
@@ -195,7 +195,7 @@ def test_settings_of_zookeeper(tmp_path: Path) -> None:
     assert ids(zookeeper_exposure({"java.security.auth.login.config": str(file)}, "none")) == ["secret-file-readable"]
 
 
-def test_an_inventory_and_what_it_names(tmp_path: Path) -> None:
+def test_inventory_and_what_it_names(tmp_path: Path) -> None:
     (tmp_path / "client").write_text("security.protocol=SASL_PLAINTEXT\n" + PLAIN)
     (tmp_path / "zk").write_text("zookeeper.sasl.jaas.config=x\n")
     (tmp_path / "inventory.toml").write_text("x")
@@ -232,7 +232,7 @@ config = "zk"
         ("ssl.secure.random.implementation=SHA1PRNG", False),
     ],
 )
-def test_a_tls_setting_that_is_not_followed_is_an_error(line: str, is_refused: bool) -> None:
+def test_tls_setting_that_is_not_followed_is_an_error(line: str, is_refused: bool) -> None:
     for protocol in ("SSL", "PLAINTEXT"):
         config = read_client_config(f"security.protocol={protocol}\n{line}\n".encode(), file="f")
         if is_refused and protocol == "SSL":
@@ -257,7 +257,7 @@ def test_a_tls_setting_that_is_not_followed_is_an_error(line: str, is_refused: b
         ("context.supplier.class", "com.example.X", True),
     ],
 )
-def test_a_tls_setting_of_zookeeper_that_is_not_followed_is_an_error(key: str, value: str, is_refused: bool) -> None:
+def test_tls_setting_of_zookeeper_that_is_not_followed_is_an_error(key: str, value: str, is_refused: bool) -> None:
     given = {f"zookeeper.ssl.{key}": value}
     zookeeper_settings(given)  # no TLS, no matter
     tls = {"zookeeper.ssl.client.enable": "true", **given}

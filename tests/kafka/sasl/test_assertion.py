@@ -80,7 +80,7 @@ class TestMadeHere:
             RSA_KEY.public_key().verify(seal, content + b"x", padding.PKCS1v15(), hashes.SHA256())
         assert opened(assertion(given))[1]["jti"] != payload["jti"]
 
-    def test_a_curve(self, tmp_path: Path) -> None:
+    def test_curve(self, tmp_path: Path) -> None:
         key = save(tmp_path, EC_KEY, PASSPHRASE)
         given = {
             f"{A}.algorithm": "ES256",
@@ -92,7 +92,7 @@ class TestMadeHere:
         numbers = int.from_bytes(seal[:32], "big"), int.from_bytes(seal[32:], "big")
         EC_KEY.public_key().verify(utils.encode_dss_signature(*numbers), content, ec.ECDSA(hashes.SHA256()))
 
-    def test_a_key_as_kafka_takes_it(self, tmp_path: Path) -> None:
+    def test_key_as_kafka_takes_it(self, tmp_path: Path) -> None:
         file = tmp_path / "key"
         der = RSA_KEY.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
         file.write_bytes(base64.b64encode(der))
@@ -112,12 +112,12 @@ class TestMadeHere:
         assert refused({f"{A}.private.key.file": str(save(tmp_path, RSA_KEY))} | more).id == "invalid-assertion"
 
     @pytest.mark.parametrize("text", ["", "hunter2", "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----"])
-    def test_a_file_that_is_not_a_key(self, tmp_path: Path, text: str) -> None:
+    def test_file_that_is_not_a_key(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "key").write_text(text)
         assert refused({f"{A}.private.key.file": str(tmp_path / "key")}).id == "invalid-assertion"
 
     @pytest.mark.parametrize("text", ["[]", "3", "{", '{"header": 3}'])
-    def test_a_template_that_is_none(self, tmp_path: Path, text: str) -> None:
+    def test_template_that_is_none(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "template").write_text(text)
         given = {
             f"{A}.private.key.file": str(save(tmp_path, RSA_KEY)),
@@ -172,7 +172,7 @@ class TestAtTheServer:
             "scope": ["a b"],
         }
 
-    def test_a_class_of_somebodys_own(self) -> None:
+    def test_class_of_somebodys_own(self) -> None:
         lines = ["security.protocol=SASL_PLAINTEXT", "sasl.mechanism=OAUTHBEARER"]
         lines += ["sasl.jaas.config=x.OAuthBearerLoginModule required;", "sasl.oauthbearer.jwt.retriever.class=my.Own"]
         with pytest.raises(InputError) as caught:

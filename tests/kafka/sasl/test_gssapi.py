@@ -83,7 +83,7 @@ class TestExchange:
         exchange(server, Context())
         assert server.messages == [b"ticket", b"", b"sealed:\x01\x00\x00\x00"]
 
-    def test_a_server_that_offers_layers_at_once(self) -> None:
+    def test_server_that_offers_layers_at_once(self) -> None:
         server = Server(b"sealed:\x01\x00\x00\x00", b"")
         exchange(server, Context(one_turn=True))
         assert server.messages == [b"ticket", b"sealed:\x01\x00\x00\x00"]
@@ -91,12 +91,12 @@ class TestExchange:
     @pytest.mark.parametrize(
         "offer", [b"sealed:\x06\x00\xff\xff", b"sealed:", b"sealed:\x01", b"sealed:\x01\x00\x00\x00\x00", b"open"]
     )
-    def test_an_offer_that_cannot_be_taken(self, offer: bytes) -> None:
+    def test_offer_that_cannot_be_taken(self, offer: bytes) -> None:
         server = Server(b"proof", offer, b"")
         assert failed(lambda: exchange(server, Context())).id == "sasl-exchange-broken"
         assert len(server.messages) == 2
 
-    def test_a_server_that_never_ends_the_exchange(self) -> None:
+    def test_server_that_never_ends_the_exchange(self) -> None:
         server = Server(b"proof", b"sealed:\x01\x00\x00\x00", b"more")
         assert failed(lambda: exchange(server, Context())).id == "sasl-exchange-broken"
 
@@ -104,7 +104,7 @@ class TestExchange:
         error = failed(lambda: exchange(Server(), Context(fails=True)))
         assert (error.id, error.cause, error.exit_code) == ("kerberos-service-failed", "status 7; of Kerberos", 4)
 
-    def test_a_server_that_refuses_the_ticket(self) -> None:
+    def test_server_that_refuses_the_ticket(self) -> None:
         assert failed(lambda: exchange(Server(58), Context())).id == "authentication-failed"
 
 
@@ -136,7 +136,7 @@ class TestLogin:
             ("useTicketCache=true", "", "kerberos-service-not-named"),
         ],
     )
-    def test_a_line_without_a_ticket(self, options: str, service: str, id: str) -> None:
+    def test_line_without_a_ticket(self, options: str, service: str, id: str) -> None:
         error = failed(lambda: self.read(options, service))
         assert (error.id, type(error)) == (id, InputError)
 
@@ -161,7 +161,7 @@ class TestWithin:
         with pytest.raises(ZeroDivisionError):
             within(lambda: 1 // 0, deadline())
 
-    def test_a_call_that_does_not_end(self) -> None:
+    def test_call_that_does_not_end(self) -> None:
         released = threading.Event()
         with pytest.raises(UnreachableError) as caught:
             within(lambda: released.wait(30), Deadline.after(50, SystemClock()))

@@ -80,25 +80,25 @@ class TestPlain:
             assert broker.names() == ["SaslHandshake", "SaslAuthenticate"]
             connection.ask("DescribeCluster", {}, deadline=deadline())
 
-    def test_a_wrong_password(self) -> None:
+    def test_wrong_password(self) -> None:
         with Server(58) as broker:
             error = refused(lambda: connected(broker, "PLAIN", f'username="u" password="{SECRET}"'))
             assert (error.id, error.cause) == ("authentication-failed", "no")
 
-    def test_a_mechanism_that_is_not_offered(self) -> None:
+    def test_mechanism_that_is_not_offered(self) -> None:
         with Server(mechanisms=["SCRAM-SHA-512", "GSSAPI"]) as broker:
             error = refused(lambda: connected(broker, "PLAIN", f'username="u" password="{SECRET}"'))
             assert error.id == "sasl-mechanism-not-offered"
             assert "GSSAPI, SCRAM-SHA-512" in error.message
             assert broker.messages == [], "no password goes to a server that did not ask for it"
 
-    def test_a_listener_without_sasl(self) -> None:
+    def test_listener_without_sasl(self) -> None:
         script = lambda asked: Reply(body={"ErrorCode": 34}) if asked.name == "SaslHandshake" else None  # noqa: E731
         with FakeBroker(script) as broker:
             error = refused(lambda: connected(broker, "PLAIN", f'username="u" password="{SECRET}"'))
             assert error.id == "sasl-not-spoken"
 
-    def test_a_session_that_ends_is_renewed_before(self) -> None:
+    def test_session_that_ends_is_renewed_before(self) -> None:
         broker = Server(b"", lifetime_ms=10_000)
         with broker, connected(broker, "PLAIN", 'username="u" password="hunter2"') as connection:
             now_ms = SystemClock().now_ms()
@@ -116,7 +116,7 @@ class TestScram:
     def scram(self, name: str = "SCRAM-SHA-256", user: str = "user", **more: Any) -> Scram:
         return Scram(name, user, "pencil", nonce=base64.b64decode(self.NONCE), **more)
 
-    def test_the_example_of_the_rfc(self) -> None:
+    def test_example_of_the_rfc(self) -> None:
         scram = self.scram()
         assert scram.first() == b"n,,n=user,r=" + self.NONCE.encode()
         assert scram.answer(self.SERVER_FIRST) == self.FINAL
@@ -140,23 +140,23 @@ class TestScram:
             b"\xff\xfe",
         ],
     )
-    def test_a_first_message_that_is_not_in_order(self, server_first: bytes) -> None:
+    def test_first_message_that_is_not_in_order(self, server_first: bytes) -> None:
         assert refused(lambda: self.scram().answer(server_first)).id == "sasl-exchange-broken"
 
     @pytest.mark.parametrize("last", [b"", b"v=", b"v=AAAA", b"e=other-error", b"v=!", FINAL])
-    def test_a_server_that_does_not_know_the_password(self, last: bytes) -> None:
+    def test_server_that_does_not_know_the_password(self, last: bytes) -> None:
         scram = self.scram()
         scram.answer(self.SERVER_FIRST)
         assert refused(lambda: scram.answer(last)).id == "sasl-exchange-broken"
 
-    def test_a_broker_that_accepts_without_proof_is_not_believed(self) -> None:
+    def test_broker_that_accepts_without_proof_is_not_believed(self) -> None:
         with Server(b"") as broker:
             login = f'username="u" password="{SECRET}"'
             assert refused(lambda: connected(broker, "SCRAM-SHA-512", login)).id == "sasl-exchange-broken"
 
 
 class TestOAuthBearer:
-    def test_a_token_from_a_file(self, tmp_path: Path) -> None:
+    def test_token_from_a_file(self, tmp_path: Path) -> None:
         file = tmp_path / "token"
         file.write_text(f"{SECRET}.abc\n")
         url = {"sasl_oauthbearer_token_endpoint_url": f"file://{file}"}
@@ -170,7 +170,7 @@ class TestOAuthBearer:
         ]
 
     @pytest.mark.parametrize("content", ["", "two words", "a\x01b", None])
-    def test_a_file_without_a_token(self, tmp_path: Path, content: str | None) -> None:
+    def test_file_without_a_token(self, tmp_path: Path, content: str | None) -> None:
         file = tmp_path / "token"
         if content is not None:
             file.write_text(content)
@@ -178,7 +178,7 @@ class TestOAuthBearer:
             url = {"sasl_oauthbearer_token_endpoint_url": f"file://{file}"}
             assert refused(lambda: connected(broker, "OAUTHBEARER", "", **url)).id == "token-not-available"
 
-    def test_a_token_without_seal(self) -> None:
+    def test_token_without_seal(self) -> None:
         with Server(b"") as broker:
             options = 'unsecuredLoginStringClaim_sub="alice" unsecuredLoginListClaim_scope="|a|b"'
             connected(broker, "OAUTHBEARER", options).close()
@@ -187,7 +187,7 @@ class TestOAuthBearer:
         found = json.loads(base64.urlsafe_b64decode(claims + b"=="))
         assert (found["sub"], found["scope"], found["exp"] - found["iat"], seal) == ("alice", ["a", "b"], 3600, b"")
 
-    def test_a_token_that_the_server_refuses(self) -> None:
+    def test_token_that_the_server_refuses(self) -> None:
         with Server(b'{"status":"invalid_token"}') as broker:
             error = refused(lambda: connected(broker, "OAUTHBEARER", 'unsecuredLoginStringClaim_sub="a"'))
             assert (error.id, "invalid_token" in error.message) == ("authentication-failed", True)
@@ -205,7 +205,7 @@ class TestOAuthBearer:
         ("status", "answer"),
         [(401, {}), (500, {}), (302, {}), (200, {}), (200, {"access_token": "a b"}), (200, []), (200, None)],
     )
-    def test_an_endpoint_that_gives_no_token(self, status: int, answer: Any) -> None:
+    def test_endpoint_that_gives_no_token(self, status: int, answer: Any) -> None:
         with endpoint(status, answer) as (url, seen), Server(b"") as broker:
             options = f'clientId="me" clientSecret="{SECRET}"'
             error = refused(
@@ -232,7 +232,7 @@ class TestOAuthBearer:
             error = refused(lambda: connected(broker, "OAUTHBEARER", options, sasl_oauthbearer_token_endpoint_url=url))
         assert error.message == f"{url} gives no token: {expected}"
 
-    def test_an_endpoint_at_a_port_that_cannot_be(self) -> None:
+    def test_endpoint_at_a_port_that_cannot_be(self) -> None:
         options, url = f'clientId="me" clientSecret="{SECRET}"', "https://h:99999/token"
         with Server(b"") as broker, pytest.raises(InputError) as caught:
             connected(broker, "OAUTHBEARER", options, sasl_oauthbearer_token_endpoint_url=url)
@@ -249,18 +249,18 @@ class TestOAuthBearer:
             b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
         ],
     )
-    def test_a_hostile_endpoint(self, answer: bytes) -> None:
+    def test_hostile_endpoint(self, answer: bytes) -> None:
         with hostile(answer) as url, Server(b"") as broker:
             options = f'clientId="me" clientSecret="{SECRET}"'
             error = refused(lambda: connected(broker, "OAUTHBEARER", options, sasl_oauthbearer_token_endpoint_url=url))
         assert error.id == "token-not-available"
 
-    def test_a_hostile_reason(self) -> None:
+    def test_hostile_reason(self) -> None:
         with Server(b"[" * 100_000) as broker:
             error = refused(lambda: connected(broker, "OAUTHBEARER", 'unsecuredLoginStringClaim_sub="a"'))
         assert error.id == "authentication-failed"
 
-    def test_a_token_is_kept_until_shortly_before_its_end(self) -> None:
+    def test_token_is_kept_until_shortly_before_its_end(self) -> None:
         class Watch:
             at = 0.0
 

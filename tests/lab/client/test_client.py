@@ -98,7 +98,7 @@ def test_brokers_and_controllers_of_every_release_describe_themselves(
 
 
 @pytest.mark.parametrize("release", NEWEST)
-def test_the_active_controller_is_found_from_its_follower(
+def test_active_controller_is_found_from_its_follower(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort, release: str
 ) -> None:
     ports = {1: free_port(), 2: free_port()}
@@ -161,7 +161,7 @@ def _partitions(client: Client, addresses: dict[int, Address]) -> list[object]:
     return list(all_at_once(list(addresses.values()), ask, deadline(10_000)).values())
 
 
-def test_a_paused_node_and_a_killed_one(storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort) -> None:
+def test_paused_node_and_a_killed_one(storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort) -> None:
     with combined_node("4.4.0", storage_tool, tmp_path, free_port) as (node, broker, controller):
         limits = Limits(timeout_ms=1500, request_timeout_ms=1000)
         with Client([broker], Role.BROKER, limits=limits) as client:
@@ -190,9 +190,7 @@ def test_a_paused_node_and_a_killed_one(storage_tool: StorageToolServer, tmp_pat
         assert error.id == "connection-refused"
 
 
-def test_a_network_that_fails_in_every_way(
-    storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort
-) -> None:
+def test_network_that_fails_in_every_way(storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort) -> None:
     limits = Limits(timeout_ms=4000, request_timeout_ms=500, backoff=Backoff(first_ms=1, rounds=3))
     update = {"timeoutMs": 5000, "FeatureUpdates": [], "ValidateOnly": True}
     with combined_node("4.4.0", storage_tool, tmp_path, free_port) as (_, broker, controller):

@@ -106,20 +106,20 @@ def kept_out(site: Site, options: str, *, host: str = "localhost", service: str 
     return caught.value
 
 
-def test_a_keytab(site: Site) -> None:
+def test_keytab(site: Site) -> None:
     options = f'useKeyTab=true storeKey=true keyTab="{site.alice}" principal="alice@{REALM}"'
     let_in(site, options)
     assert not (site.realm.folder / "default.cache").exists(), "tickets stay in memory"
 
 
-def test_a_ticket_cache_that_is_named_and_the_default_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ticket_cache_that_is_named_and_the_default_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = site.realm.ticket_cache("alice", site.alice)
     let_in(site, f'useTicketCache=true ticketCache="{cache}"')
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{cache}")
     let_in(site, "useTicketCache=true")
 
 
-def test_a_keytab_where_the_cache_has_no_ticket(site: Site) -> None:
+def test_keytab_where_the_cache_has_no_ticket(site: Site) -> None:
     let_in(
         site,
         f'useTicketCache=true ticketCache="{site.realm.folder}/none" useKeyTab=true keyTab="{site.alice}" '
@@ -131,13 +131,13 @@ def test_no_ticket_at_all(site: Site) -> None:
     assert kept_out(site, f'useTicketCache=true ticketCache="{site.realm.folder}/none"').id == "kerberos-login-failed"
 
 
-def test_a_principal_that_the_keytab_does_not_have(site: Site) -> None:
+def test_principal_that_the_keytab_does_not_have(site: Site) -> None:
     error = kept_out(site, f'useKeyTab=true keyTab="{site.alice}" principal="mallory@{REALM}"')
     assert (error.id, "mallory" in error.message) == ("kerberos-login-failed", True)
     assert error.cause
 
 
-def test_a_key_that_is_no_longer_valid(site: Site) -> None:
+def test_key_that_is_no_longer_valid(site: Site) -> None:
     bob = site.realm.keytab("bob")
     site.realm.forget("bob")
     site.realm.keytab("bob2")
@@ -145,14 +145,14 @@ def test_a_key_that_is_no_longer_valid(site: Site) -> None:
 
 
 @pytest.mark.parametrize(("host", "service"), [("localhost", "nobody"), ("127.0.0.1", "kafka")])
-def test_a_service_that_has_no_principal(site: Site, host: str, service: str) -> None:
+def test_service_that_has_no_principal(site: Site, host: str, service: str) -> None:
     options = f'useKeyTab=true keyTab="{site.alice}" principal="alice@{REALM}"'
     error = kept_out(site, options, host=host, service=service)
     assert error.id == "kerberos-service-failed"
     assert error.cause and f"{service}/{host}" in error.message
 
 
-def test_a_listener_without_kerberos(site: Site) -> None:
+def test_listener_without_kerberos(site: Site) -> None:
     options = f'useKeyTab=true keyTab="{site.alice}" principal="alice@{REALM}"'
     clear = Address(*site.node.address)
     with client(site, options) as connected, pytest.raises(UnreachableError) as caught:
@@ -160,7 +160,7 @@ def test_a_listener_without_kerberos(site: Site) -> None:
     assert caught.value.id == "sasl-not-spoken"
 
 
-def test_a_center_that_is_gone(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_center_that_is_gone(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = site.realm.config.read_text().replace(f":{site.realm.port}", ":9")
     (tmp_path / "krb5.conf").write_text(text)
     monkeypatch.setenv("KRB5_CONFIG", str(tmp_path / "krb5.conf"))

@@ -56,7 +56,7 @@ def test_fetched_log_is_equal_to_the_disk(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_snapshot_is_the_file_of_its_name(
+def test_snapshot_is_the_file_of_its_name(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: Callable[[], int], release: str
 ) -> None:
     controller = free_port()

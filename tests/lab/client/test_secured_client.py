@@ -86,7 +86,7 @@ def kept_out(node: SecuredNode, listener: str, given: dict[str, str], **more: st
     ids=" ".join,
 )
 @pytest.mark.parametrize("listener", ["PLAIN", "CONTROLLER"])
-def test_a_sasl_listener_without_a_login_is_not_an_empty_cluster(
+def test_sasl_listener_without_a_login_is_not_an_empty_cluster(
     kafkactl: Callable[..., Run], node: SecuredNode, tmp_path: Path, listener: str, words: tuple[str, ...]
 ) -> None:
     option = "--bootstrap-controller" if listener == "CONTROLLER" else "--bootstrap-server"
@@ -101,7 +101,7 @@ def test_a_sasl_listener_without_a_login_is_not_an_empty_cluster(
 
 
 class TestTls:
-    def test_the_node_is_known_by_name_and_by_number(self, node: SecuredNode) -> None:
+    def test_node_is_known_by_name_and_by_number(self, node: SecuredNode) -> None:
         let_in(node, "TLS", node.trust)
         let_in(node, "TLS", node.trust, host="localhost")
 
@@ -124,25 +124,25 @@ class TestTls:
         }
         let_in(node, "MUTUAL", stores)
 
-    def test_a_client_certificate(self, node: SecuredNode) -> None:
+    def test_client_certificate(self, node: SecuredNode) -> None:
         let_in(node, "MUTUAL", node.trust | node.own_certificate)
 
     @pytest.mark.parametrize("whose", ["nobody", "stranger"])
     @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
-    def test_a_client_certificate_that_is_missing_or_strange(self, node: SecuredNode, whose: str, version: str) -> None:
+    def test_client_certificate_that_is_missing_or_strange(self, node: SecuredNode, whose: str, version: str) -> None:
         given = node.trust | {"ssl.enabled.protocols": version}
         if whose == "stranger":
             given |= node.own_certificate | {"ssl.keystore.location": str(node.folder / "stranger.pem")}
         assert kept_out(node, "MUTUAL", given) == "client-certificate-refused"
 
-    def test_an_expired_certificate(self, node: SecuredNode) -> None:
+    def test_expired_certificate(self, node: SecuredNode) -> None:
         assert kept_out(node, "EXPIRED", node.trust) == "certificate-expired"
 
-    def test_a_certificate_for_another_host(self, node: SecuredNode) -> None:
+    def test_certificate_for_another_host(self, node: SecuredNode) -> None:
         assert kept_out(node, "WRONGHOST", node.trust) == "certificate-host-mismatch"
         let_in(node, "WRONGHOST", node.trust | {"ssl.endpoint.identification.algorithm": ""})
 
-    def test_an_authority_that_is_not_trusted(self, node: SecuredNode) -> None:
+    def test_authority_that_is_not_trusted(self, node: SecuredNode) -> None:
         assert kept_out(node, "TLS", {}) == "certificate-not-trusted"
 
 
@@ -156,7 +156,7 @@ class TestSasl:
             pytest.skip("before 3.5 no SCRAM user can be made when formatting")
         let_in(node, "SCRAM", node.trust | scram("alice", SCRAM_ALICE, bits))
 
-    def test_a_secured_controller(self, node: SecuredNode) -> None:
+    def test_secured_controller(self, node: SecuredNode) -> None:
         with client(node, "CONTROLLER", node.trust | plain("admin", ADMIN)) as connected:
             assert connected.find_leader() == Address("127.0.0.1", node.ports["CONTROLLER"])
 
@@ -171,22 +171,22 @@ class TestSasl:
             ("CONTROLLER", plain("admin", WRONG)),
         ],
     )
-    def test_a_wrong_user_or_password(self, node: SecuredNode, listener: str, login: dict[str, str]) -> None:
+    def test_wrong_user_or_password(self, node: SecuredNode, listener: str, login: dict[str, str]) -> None:
         began = time.monotonic()
         assert kept_out(node, listener, node.trust | login) == "authentication-failed"
         assert time.monotonic() - began < 30
 
-    def test_a_mechanism_that_the_listener_does_not_take(self, node: SecuredNode) -> None:
+    def test_mechanism_that_the_listener_does_not_take(self, node: SecuredNode) -> None:
         assert kept_out(node, "SCRAM", node.trust | plain("alice", ALICE)) == "sasl-mechanism-not-offered"
 
-    def test_a_token_made_here_and_one_from_a_file(self, node: SecuredNode) -> None:
+    def test_token_made_here_and_one_from_a_file(self, node: SecuredNode) -> None:
         let_in(node, "OAUTH", oauth(unsecuredLoginStringClaim_sub="alice"))
         let_in(node, "OAUTH", oauth() | _token_file(node.folder, time.time() + 600))
 
-    def test_a_token_that_is_over(self, node: SecuredNode) -> None:
+    def test_token_that_is_over(self, node: SecuredNode) -> None:
         assert kept_out(node, "OAUTH", oauth() | _token_file(node.folder, time.time() - 600)) == "authentication-failed"
 
-    def test_the_life_of_a_session_is_reported(self, node: SecuredNode) -> None:
+    def test_life_of_a_session_is_reported(self, node: SecuredNode) -> None:
         opened = client(node, "PLAIN", plain("alice", ALICE))
         with opened, opened.open_connection(opened.bootstrap[0]) as connection:
             now_ms = time.monotonic() * 1000
@@ -214,7 +214,7 @@ class TestSignedTokens:
         options = {"clientId": oidc.CLIENT, "clientSecret": secret, "scope": oidc.SCOPE} | node.trust | more
         return oauth(**options) | {"sasl.oauthbearer.token.endpoint.url": url}
 
-    def test_a_token_for_the_right_secret(self, node: SecuredNode) -> None:
+    def test_token_for_the_right_secret(self, node: SecuredNode) -> None:
         with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(node.token_key)) as url:
             let_in(node, "OIDC", self.login(node, url))
 
@@ -223,25 +223,25 @@ class TestSignedTokens:
         [{"lifetime_s": -300}, {"aud": "elsewhere"}, {"iss": "https://other.example"}, {"sub": None}],
         ids=["expired", "audience", "issuer", "nobody"],
     )
-    def test_a_token_that_the_node_does_not_take(self, node: SecuredNode, claims: dict[str, Any]) -> None:
+    def test_token_that_the_node_does_not_take(self, node: SecuredNode, claims: dict[str, Any]) -> None:
         with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(node.token_key, **claims)) as url:
             assert kept_out(node, "OIDC", self.login(node, url)) == "authentication-failed"
 
-    def test_a_token_that_another_key_signed(self, node: SecuredNode) -> None:
+    def test_token_that_another_key_signed(self, node: SecuredNode) -> None:
         with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(oidc.new_key())) as url:
             assert kept_out(node, "OIDC", self.login(node, url)) == "authentication-failed"
 
-    def test_a_secret_or_a_scope_that_the_server_refuses(self, node: SecuredNode) -> None:
+    def test_secret_or_a_scope_that_the_server_refuses(self, node: SecuredNode) -> None:
         with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(node.token_key)) as url:
             assert kept_out(node, "OIDC", self.login(node, url, secret=WRONG)) == "token-not-available"
             assert kept_out(node, "OIDC", self.login(node, url, scope="everything")) == "token-not-available"
 
     @pytest.mark.parametrize("certificate", ["expired", "wronghost", "stranger"])
-    def test_a_server_whose_certificate_is_not_right_gets_no_secret(self, node: SecuredNode, certificate: str) -> None:
+    def test_server_whose_certificate_is_not_right_gets_no_secret(self, node: SecuredNode, certificate: str) -> None:
         with oidc.token_endpoint(node.folder / f"{certificate}.pem", oidc.signed(node.token_key)) as url:
             assert kept_out(node, "OIDC", self.login(node, url)) == "token-not-available"
 
-    def test_a_server_that_is_not_there(self, node: SecuredNode, free_port: Callable[[], int]) -> None:
+    def test_server_that_is_not_there(self, node: SecuredNode, free_port: Callable[[], int]) -> None:
         url = f"https://127.0.0.1:{free_port()}/token"
         assert kept_out(node, "OIDC", self.login(node, url)) == "token-not-available"
 
@@ -265,7 +265,7 @@ class TestTheWrongProtocol:
 
 
 @pytest.mark.parametrize("listener", ["CLEAR", "TLS", "PLAIN"])
-def test_a_port_that_never_answers(node: SecuredNode, listener: str) -> None:
+def test_port_that_never_answers(node: SecuredNode, listener: str) -> None:
     node.node.pause()
     try:
         began = time.monotonic()
@@ -275,7 +275,7 @@ def test_a_port_that_never_answers(node: SecuredNode, listener: str) -> None:
         node.node.resume()
 
 
-def test_a_node_gets_in_at_the_controllers_by_its_own_configuration(node: SecuredNode) -> None:
+def test_node_gets_in_at_the_controllers_by_its_own_configuration(node: SecuredNode) -> None:
     # As `storage format --verified-quorum` asks the others: node 2, whose disk is lost, asks node 1.
     voters = {"node.id": "2", "controller.quorum.voters": f"1@127.0.0.1:{node.ports['CONTROLLER']},2@127.0.0.1:1"}
 

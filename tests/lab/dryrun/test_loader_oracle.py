@@ -118,7 +118,7 @@ class _Log:
         return content
 
 
-def test_a_starting_node_believes_what_we_say(oracle: ImageOracle, tmp_path: Path):
+def test_starting_node_believes_what_we_say(oracle: ImageOracle, tmp_path: Path):
     file = tmp_path / f"{0:020}.log"
     keeps_configs = start_rules(find_release(oracle.release)).keeps_orphaned_configs
     surprises = 0

@@ -107,7 +107,7 @@ def test_on_spark(bundle: Path, on_spark: tuple[subprocess.CompletedProcess[str]
 @pytest.mark.lab
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="sockets are looked up in /proc")
-def test_a_local_application_listens_on_loopback_alone(
+def test_local_application_listens_on_loopback_alone(
     on_spark: tuple[subprocess.CompletedProcess[str], set[str]],
 ) -> None:
     asked, listens = on_spark

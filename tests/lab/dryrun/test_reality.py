@@ -63,7 +63,7 @@ def proved(title: str, experiment: Callable[[], Sequence[tuple[str, bool]]]) -> 
 @pytest.mark.parametrize(
     "release, count", [("4.3.1", len(SAMPLE)), pytest.param("3.9.2", 3, marks=pytest.mark.campaign)]
 )
-def test_a_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, count: int) -> None:
+def test_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, count: int) -> None:
     stage = stage_of(new_cluster, storage_tool, release)
     for _name, experiment in SAMPLE[:count]:
         experiment(stage)
@@ -84,7 +84,7 @@ def test_a_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServ
     ],
     ids=["3.9.2", "4.0.2", "4.0.2-with-elr", "4.3.1", "4.3.1-without-elr", "4.4.0"],
 )
-def test_the_campaign(
+def test_campaign(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, title: str, release: str, shape: dict[str, Any]
 ) -> None:
     # Every experiment is run.

@@ -90,7 +90,7 @@ def test_control_records(version: str) -> None:
 
 
 @RELEASES
-def test_the_newest_quorum_state_that_a_release_can_read(version: str) -> None:
+def test_newest_quorum_state_that_a_release_can_read(version: str) -> None:
     with zipfile.ZipFile(maven.jars(version) / f"kafka-raft-{version}.jar") as archive:
         text = archive.read("common/message/QuorumStateData.json").decode()
     highest = build_message(parse_definition(text)).valid_versions.highest

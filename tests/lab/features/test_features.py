@@ -110,7 +110,7 @@ def test_lines_are_those_of_kafkas_tool(
         pytest.param("4.4.0", "4.3-IV0", ["--metadata 4.4"], marks=pytest.mark.campaign),
     ],
 )
-def test_an_upgrade_ends_as_planned_and_is_proved_on_every_node(
+def test_upgrade_ends_as_planned_and_is_proved_on_every_node(
     new_cluster: ClusterOf, kafkactl: Kafkactl, release: str, level: str, steps: list[str]
 ) -> None:
     cluster = new_cluster(release, controllers=2, brokers=1, dynamic=False, metadata_version=level)
@@ -138,7 +138,7 @@ def test_an_upgrade_ends_as_planned_and_is_proved_on_every_node(
         assert kafkactl("features", *where, "verify", *shlex.split(words)).code == 0
 
 
-def test_a_downgrade_and_a_feature_turned_off(cluster_of: ClusterOf, kafkactl: Kafkactl) -> None:
+def test_downgrade_and_a_feature_turned_off(cluster_of: ClusterOf, kafkactl: Kafkactl) -> None:
     cluster = cluster_of("4.3.1", controllers=1, brokers=1, dynamic=False, metadata_version="4.0-IV1")
     features = ("features", "--bootstrap-controller", cluster.bootstrap_controller)
     assert kafkactl(*features, "upgrade", "--feature", "metadata.version=25").code == 0
@@ -259,7 +259,7 @@ def test_old_nodes_that_live_or_are_gone_block_all_at_once(new_cluster: ClusterO
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT_AFTER, Fault.CUT_IN_ANSWER, Fault.CUT_BEFORE])
-def test_a_network_that_loses_the_answer(cluster_of: ClusterOf, kafkactl: Kafkactl, fault: Fault) -> None:
+def test_network_that_loses_the_answer(cluster_of: ClusterOf, kafkactl: Kafkactl, fault: Fault) -> None:
     cluster = cluster_of("4.3.1", controllers=1, brokers=1, dynamic=False, metadata_version="4.0-IV1")
     if cluster.levels(1)["metadata.version"] != 23:
         kafkactl("features", "--bootstrap-server", cluster.bootstrap_server, "downgrade", "--metadata", "4.0-IV1")
@@ -310,7 +310,7 @@ def dead_leader(cluster: KafkaCluster, leader: int) -> None:
     ],
 )
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
-def test_a_quorum_that_fails_while_a_change_is_sent_is_never_guessed_about(
+def test_quorum_that_fails_while_a_change_is_sent_is_never_guessed_about(
     new_cluster: ClusterOf, release: str, happens: Callable[[KafkaCluster, int], None]
 ) -> None:
     level, goal = {"4.3.1": (23, 25), "3.9.2": (20, 21)}[release]

@@ -97,7 +97,7 @@ def test_ids_found_on_the_disk(formatter: Formatter) -> None:
     assert ("Invalid cluster.id" in again.stderr) is formatter.release.meta_properties_compared
 
 
-def test_a_directory_that_cannot_be_read(formatter: Formatter) -> None:
+def test_directory_that_cannot_be_read(formatter: Formatter) -> None:
     broken, good = formatter.directory(), formatter.folder / "good"
     broken.mkdir()
     (broken / "meta.properties").write_text("version=77\n")
@@ -121,7 +121,7 @@ def test_several_log_directories(formatter: Formatter) -> None:
         assert level == 17
 
 
-def test_an_empty_item_in_log_dirs(formatter: Formatter) -> None:
+def test_empty_item_in_log_dirs(formatter: Formatter) -> None:
     answer = formatter.run(log_dirs=f"{formatter.directory()},,{formatter.folder / 'other'}")
     assert (answer.exit_code == 1) is formatter.release.empty_log_dir_refused, answer
     assert ("'log.dirs' values must not be empty" in answer.stderr) is formatter.release.empty_log_dir_refused

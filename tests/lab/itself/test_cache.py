@@ -34,7 +34,7 @@ def test_is_filled_once_and_again_when_wishes_change(own_cache: Path) -> None:
     assert {path.name for path in own_cache.iterdir()} == {"x", ".filling.lock"}
 
 
-def test_a_failed_fill_leaves_the_old_folder(own_cache: Path) -> None:
+def test_failed_fill_leaves_the_old_folder(own_cache: Path) -> None:
     cache.folder("x", "wish 1", write_once)
 
     def fail(work: Path, target: Path) -> None:
@@ -74,7 +74,7 @@ def test_two_processes_at_once_fill_once(own_cache: Path) -> None:
     assert said == ["done\n", "half\ndone\n"]
 
 
-def test_a_killed_fill_leaves_nothing_that_counts_and_the_next_one_tidies_up(own_cache: Path) -> None:
+def test_killed_fill_leaves_nothing_that_counts_and_the_next_one_tidies_up(own_cache: Path) -> None:
     killed = filler(60)
     assert killed.stdout is not None
     assert killed.stdout.readline() == "half\n"

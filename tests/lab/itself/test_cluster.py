@@ -15,7 +15,7 @@ from tests.lab.harness.cluster_fixtures import SHARED, ClusterOf, SharedClusters
 ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def test_a_dynamic_cluster_is_complete_once_started_and_takes_new_controllers_and_disks(new_cluster: ClusterOf) -> None:
+def test_dynamic_cluster_is_complete_once_started_and_takes_new_controllers_and_disks(new_cluster: ClusterOf) -> None:
     cluster = new_cluster("4.3.1", controllers=2, brokers=1, voters=(1,))
     cluster.start()
     assert cluster.voters() == {1: cluster.directory_id(1)}
@@ -47,7 +47,7 @@ def test_shared_clusters_end_after_the_last_test_that_uses_them() -> None:
 
 
 @pytest.mark.campaign
-def test_a_static_cluster_survives_what_is_done_to_its_nodes(new_cluster: ClusterOf) -> None:
+def test_static_cluster_survives_what_is_done_to_its_nodes(new_cluster: ClusterOf) -> None:
     cluster = new_cluster("3.9.2", controllers=3, brokers=1, dynamic=False, metadata_version="3.8")
     cluster.start()
     assert (cluster.levels(11)["metadata.version"], cluster.voters()) == (20, dict.fromkeys((1, 2, 3), ZERO))

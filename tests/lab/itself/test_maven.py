@@ -34,7 +34,7 @@ def test_zookeeper_comes_with_its_release() -> None:
     assert list(maven.jars(releases.ZOOKEEPER_RELEASE).glob("zookeeper-3.8.*.jar"))
 
 
-def test_an_unknown_release_is_named_with_the_known_ones() -> None:
+def test_unknown_release_is_named_with_the_known_ones() -> None:
     with pytest.raises(KeyError, match=r"no Kafka 9\.9\.9; it has 3\.3\.2, .*4\.4\.0"):
         maven.jars("9.9.9")
 
@@ -62,7 +62,7 @@ def test_without_maven_the_message_names_the_packages(
         maven.jars("4.4.0")
 
 
-def test_a_failing_maven_is_tried_a_bounded_number_of_times(
+def test_failing_maven_is_tried_a_bounded_number_of_times(
     empty_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stub = stub_maven(tmp_path / "bin", f'echo tried >> "{tmp_path}/tries"\necho "no route"\nexit 1\n')
@@ -73,7 +73,7 @@ def test_a_failing_maven_is_tried_a_bounded_number_of_times(
     assert [path.name for path in empty_cache.iterdir()] == [".filling.lock"]
 
 
-def test_a_maven_that_copies_nothing_has_failed(
+def test_maven_that_copies_nothing_has_failed(
     empty_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{stub_maven(tmp_path / 'bin', 'exit 0')}:/usr/bin:/bin")
@@ -104,7 +104,7 @@ def test_without_java_the_message_names_the_packages(forgotten_java: pytest.Monk
         java.java_binary()
 
 
-def test_a_java_that_is_too_old_is_passed_over(forgotten_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_java_that_is_too_old_is_passed_over(forgotten_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
     old, new = stub_java(tmp_path / "old", "1.8.0_1"), stub_java(tmp_path / "new", "21.0.1")
     forgotten_java.setenv("JAVA_HOME", str(old))
     forgotten_java.setenv("PATH", f"{new}/bin:/usr/bin:/bin")

@@ -40,7 +40,7 @@ def formatted(tool: StorageToolServer, node: KafkaNode, options: Sequence[str] =
 
 
 @pytest.mark.parametrize("release", [pytest.param("3.9.2", marks=pytest.mark.campaign), "4.4.0"])
-def test_a_node_starts_answers_pauses_and_stops(
+def test_node_starts_answers_pauses_and_stops(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort, release: str
 ) -> None:
     node = KafkaNode(release, combined(tmp_path, free_port, dynamic=True), tmp_path)
@@ -57,7 +57,7 @@ def test_a_node_starts_answers_pauses_and_stops(
 
 
 @pytest.mark.campaign
-def test_a_killed_node_comes_back_on_its_ports_with_a_log_of_its_own(
+def test_killed_node_comes_back_on_its_ports_with_a_log_of_its_own(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort
 ) -> None:
     short_session = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "500"}
@@ -71,7 +71,7 @@ def test_a_killed_node_comes_back_on_its_ports_with_a_log_of_its_own(
 
 
 @pytest.mark.campaign
-def test_a_controller_and_a_broker_apart(storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort) -> None:
+def test_controller_and_a_broker_apart(storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort) -> None:
     port = free_port()
     quorum = config.static_quorum({1: port})
     settings = config.controller(node_id=1, log_dirs=[tmp_path / "c"], port=port, quorum=quorum)
@@ -84,7 +84,7 @@ def test_a_controller_and_a_broker_apart(storage_tool: StorageToolServer, tmp_pa
         assert broker.outcome(60).kind == "started"
 
 
-def test_an_unformatted_node_exits_with_its_reason(lab_pool: Pool, tmp_path: Path, free_port: FreePort) -> None:
+def test_unformatted_node_exits_with_its_reason(lab_pool: Pool, tmp_path: Path, free_port: FreePort) -> None:
     with KafkaNode("4.4.0", combined(tmp_path, free_port), tmp_path) as node:
         outcome = node.outcome(60)
         assert (outcome.kind, outcome.exit_code) == ("exited", 1)

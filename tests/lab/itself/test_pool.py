@@ -61,7 +61,7 @@ def test_stop_ends_what_does_not_listen(pool: Pool, tmp_path: Path) -> None:
     assert running.stop(0.3) == -signal.SIGKILL
 
 
-def test_a_paused_process_is_alive_and_can_be_stopped(pool: Pool, tmp_path: Path) -> None:
+def test_paused_process_is_alive_and_can_be_stopped(pool: Pool, tmp_path: Path) -> None:
     running = sleeper(pool, tmp_path)
     running.send(signal.SIGSTOP)
     assert running.alive
@@ -90,7 +90,7 @@ def test_other_threads_wait_for_room_and_one_that_has_some_does_not(pool: Pool, 
     assert [running.name for running in pool.alive()] == ["mine-2", "theirs"]
 
 
-def test_a_thread_that_acts_for_another_has_its_room(pool: Pool, tmp_path: Path) -> None:
+def test_thread_that_acts_for_another_has_its_room(pool: Pool, tmp_path: Path) -> None:
     for number in range(3):
         sleeper(pool, tmp_path, f"mine-{number}")
     mine = threading.get_ident()
@@ -165,7 +165,7 @@ def test_logs_of_a_failed_test_are_kept(pool: Pool, tmp_path: Path) -> None:
     }
 
 
-def test_a_test_without_processes_keeps_nothing(pool: Pool, tmp_path: Path) -> None:
+def test_test_without_processes_keeps_nothing(pool: Pool, tmp_path: Path) -> None:
     pool.begin_test()
     assert pool.keep_logs("test", tmp_path / "failed") is None
 
@@ -183,7 +183,7 @@ def test_fails(lab_pool, tmp_path):
 """
 
 
-def test_a_failed_test_says_where_its_logs_are(tmp_path: Path) -> None:
+def test_failed_test_says_where_its_logs_are(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(FAILING_TEST)
     (tmp_path / "test_x.py").write_text("from conftest import test_fails\n")
     options = ["-q", "-p", "no:cacheprovider", "-c", "/dev/null", f"--rootdir={tmp_path}"]

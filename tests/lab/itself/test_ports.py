@@ -25,7 +25,7 @@ def test_ports_differ_and_stay_reserved_and_a_java_like_server_gets_its_own() ->
             ports.release_port(port)
 
 
-def test_a_port_given_back_can_be_bound_by_any_process() -> None:
+def test_port_given_back_can_be_bound_by_any_process() -> None:
     port = ports.free_port()
     ports.release_port(port)
     ports.release_port(port)

@@ -121,7 +121,7 @@ def test_served_tool_equals_a_jvm_of_its_own_in_every_case(
     assert any("Exception in thread" in result.stderr for result in seen)
 
 
-def test_a_run_is_fast_once_its_release_is_warm(storage_tool: StorageToolServer, disk: Disk) -> None:
+def test_run_is_fast_once_its_release_is_warm(storage_tool: StorageToolServer, disk: Disk) -> None:
     disk.reset()
     arguments = ["info", "-c", str(disk.files["FORMATTED"])]
     storage_tool.run(releases.NEWEST, arguments)
@@ -154,13 +154,13 @@ def own_server(lab_pool: Pool) -> Iterator[StorageToolServer]:
         yield server
 
 
-def test_a_run_that_does_not_end_is_given_up_and_the_next_one_works(own_server: StorageToolServer) -> None:
+def test_run_that_does_not_end_is_given_up_and_the_next_one_works(own_server: StorageToolServer) -> None:
     arguments = ["--bootstrap-server", "127.0.0.1:1", "describe", "--status"]
     with pytest.raises(ProcessFailed, match="did not end"):
         own_server.run_tool("4.3.1", "org.apache.kafka.tools.MetadataQuorumCommand", arguments, timeout_s=2)
     assert own_server.run("4.3.1", ["random-uuid"]).exit_code == 0
 
 
-def test_a_class_that_is_not_there_is_an_error_of_that_run(storage_tool: StorageToolServer) -> None:
+def test_class_that_is_not_there_is_an_error_of_that_run(storage_tool: StorageToolServer) -> None:
     result = storage_tool.run_tool("4.3.1", "org.example.Nothing", [])
     assert (result.exit_code, "ClassNotFoundException" in result.stderr) == (1, True)

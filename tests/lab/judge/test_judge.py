@@ -48,7 +48,7 @@ def test_answers_with_a_piece_of_a_snapshot_are_compared(judge: RaftJudge) -> No
     judged(judge, generated(WITH_A_SNAPSHOT))
 
 
-def test_an_answer_to_an_ended_process_does_not_reach_the_next(judge: RaftJudge) -> None:
+def test_answer_to_an_ended_process_does_not_reach_the_next(judge: RaftJudge) -> None:
     judged(judge, generated(WITH_A_QUICK_RESTART))
 
 

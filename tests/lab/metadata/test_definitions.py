@@ -247,7 +247,7 @@ def test_no_version_that_was_unstable_in_an_older_release_has_changed_since() ->
                 )
 
 
-def test_the_script_makes_these_very_files() -> None:
+def test_script_makes_these_very_files() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "import_definitions.py"))
     wanted = tomli.loads((ROOT / "scripts" / "definitions.toml").read_text())
     found = script["read_releases"]({release: maven.jars(release) for release in releases.VERSIONS})

@@ -37,7 +37,7 @@ WAIT_S = 60
         ),
     ],
 )
-def test_a_node_starts_from_our_snapshot(release: str, storage_tool: StorageToolServer, tmp_path: Path):
+def test_node_starts_from_our_snapshot(release: str, storage_tool: StorageToolServer, tmp_path: Path):
     found = replay_runs(walk_runs([image_goldens.log(release)]))
     assert found.position is not None
     end_offset = found.position.offset + 1

@@ -45,9 +45,7 @@ def batches(data: bytes) -> list[tuple[int, int, int]]:
         ),
     ],
 )
-def test_the_state_is_that_of_a_node_that_starts(
-    release: str, part: int, storage_tool: StorageToolServer, tmp_path: Path
-):
+def test_state_is_that_of_a_node_that_starts(release: str, part: int, storage_tool: StorageToolServer, tmp_path: Path):
     log = unpacked(release, tmp_path)
     segment = log / SEGMENT
     data = bytearray(segment.read_bytes())

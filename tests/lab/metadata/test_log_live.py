@@ -58,7 +58,7 @@ def test_states_of_the_cluster_and_of_its_nodes_are_equal(kafkactl, cluster: Kaf
 
 
 @pytest.mark.parametrize("way", ["--bootstrap-controller", "--bootstrap-server"])
-def test_a_live_cluster_is_predicted_as_its_disk_is(kafkactl, cluster: KafkaCluster, way: str):
+def test_live_cluster_is_predicted_as_its_disk_is(kafkactl, cluster: KafkaCluster, way: str):
     address = cluster.bootstrap_controller if way == "--bootstrap-controller" else cluster.bootstrap_server
     asked = ("--brokers", cluster.broker_ids[0], "-o", "json")
     live = kafkactl("dryrun", "broker-loss", "--from-cluster", way, address, *asked)
@@ -74,7 +74,7 @@ def test_a_live_cluster_is_predicted_as_its_disk_is(kafkactl, cluster: KafkaClus
     assert (both.code, len(both.json["source"]["replicas"])) == (0, 2), both.stdout
 
 
-def test_a_disk_is_compared_with_the_live_cluster(kafkactl, cluster: KafkaCluster):
+def test_disk_is_compared_with_the_live_cluster(kafkactl, cluster: KafkaCluster):
     live = ("--from-cluster", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json")
     run = kafkactl(
         "log", "verify", *(folder(cluster, controller_id) for controller_id in cluster.controller_ids), *live
@@ -86,7 +86,7 @@ def test_a_disk_is_compared_with_the_live_cluster(kafkactl, cluster: KafkaCluste
     assert kafkactl("log", "verify", *live).code == 0
 
 
-def test_the_nodes_agree(kafkactl, cluster: KafkaCluster):
+def test_nodes_agree(kafkactl, cluster: KafkaCluster):
     folders = [folder(cluster, node_id) for node_id in (*cluster.controller_ids, *cluster.broker_ids)]
     run = kafkactl("log", "verify", *folders, "-o", "json")
     assert run.code == 0, run.stdout

@@ -31,7 +31,7 @@ def ours(data: bytes) -> str:
 
 
 @pytest.mark.parametrize("data", CONTENTS)
-def test_the_table_of_the_unit_tests_is_kafkas(oracle: Oracle, data: bytes):
+def test_table_of_the_unit_tests_is_kafkas(oracle: Oracle, data: bytes):
     answer = oracle.ask("quorum-state", data)
     assert (answer if answer.startswith("OK") else "ERROR") == ours(data)
 

@@ -31,7 +31,7 @@ def modes(status: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-def test_the_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path) -> None:
+def test_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path) -> None:
     # Kafka 3.9.2, two brokers, every line of docs/migration.md, and a canary that writes through all of it.
     #
     # The lines stand in the runbook's order, but for the rollback, which starts from dual write. What an operator says
@@ -215,7 +215,7 @@ def test_back_from_every_state_and_forward_again(release: str, tmp_path: Path) -
 @pytest.mark.campaign
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("then", ["run", "rollback"])
-def test_a_driver_that_is_killed_is_resumed(then: str, tmp_path: Path) -> None:
+def test_driver_that_is_killed_is_resumed(then: str, tmp_path: Path) -> None:
     # SIGKILL as soon as the journal has so many entries; the next run gets there.
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
         cluster.reach("M0")

@@ -168,7 +168,7 @@ def _is_itself(driven: Driven, folder: Path) -> None:
 @pytest.mark.campaign
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 2.0, 3.0, 5.0])
-def test_a_broker_that_exits_before_a_restart_stops_the_roll(seconds: float, tmp_path: Path) -> None:
+def test_broker_that_exits_before_a_restart_stops_the_roll(seconds: float, tmp_path: Path) -> None:
     # Killed just before the next broker would be stopped, while ZooKeeper still has its session and the ISR has it.
     with MigrationCluster("3.9.2", tmp_path, brokers=3) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M3")

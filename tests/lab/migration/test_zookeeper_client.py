@@ -91,7 +91,7 @@ def secure(node: ZooKeeperNode, host: str = "127.0.0.1") -> str:
     return f"{host}:{next(line for line in lines if line.startswith('secureClientPort=')).partition('=')[2]}/kafka"
 
 
-def test_the_whole_tree_as_kazoo_reads_it(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
+def test_whole_tree_as_kazoo_reads_it(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
     tree = zookeeper.read_tree()
     assert tree.zxid_before == tree.zxid_after and not tree.findings
     assert tree.chroot == "/kafka"
@@ -112,7 +112,7 @@ def test_single_reads_where_the_server_knows_no_others(node: ZooKeeperNode, monk
         assert zookeeper.read_tree().znodes == many.znodes
 
 
-def test_a_tree_that_moves_is_read_until_it_stands(
+def test_tree_that_moves_is_read_until_it_stands(
     zookeeper: ZooKeeper, kazoo: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A topic changes while the first look is taken: what is given is the second state, whole.
@@ -175,20 +175,18 @@ def test_znode_without_permission_is_marked_in_the_tree(zookeeper: ZooKeeper, ka
         kazoo.delete("/config/users/alice")
 
 
-def test_a_chroot_that_is_not_there(node: ZooKeeperNode) -> None:
+def test_chroot_that_is_not_there(node: ZooKeeperNode) -> None:
     with open_zookeeper(f"{node.connect}/nothing/here") as zookeeper:
         tree = zookeeper.read_tree()
     assert not tree.znodes and [finding.id for finding in tree.findings] == ["no-kafka-tree"]
 
 
-def test_the_members_say_what_they_are(zookeeper: ZooKeeper) -> None:
+def test_members_say_what_they_are(zookeeper: ZooKeeper) -> None:
     (member,) = zookeeper.members()
     assert (member.mode, member.version) == ("standalone", "3.8.4")
 
 
-def test_the_copy_is_predicted_of_a_live_tree(
-    node: ZooKeeperNode, kafkactl: Callable[..., Run], tmp_path: Path
-) -> None:
+def test_copy_is_predicted_of_a_live_tree(node: ZooKeeperNode, kafkactl: Callable[..., Run], tmp_path: Path) -> None:
     run = kafkactl("dryrun", "zk-migration", f"{node.connect}/kafka", "-o", "json")
     assert (run.code, run.json["verdict"]) == (0, "ok")
     assert run.json["effects"]["records_appended"]["by_type"] == {
@@ -239,7 +237,7 @@ def started_by(pool: Pool, server: ZooKeeperNode, thread: int) -> None:
     server.start()
 
 
-def test_a_server_that_stops_for_a_while_and_one_that_is_gone(lab_pool: Pool, tmp_path: Path) -> None:
+def test_server_that_stops_for_a_while_and_one_that_is_gone(lab_pool: Pool, tmp_path: Path) -> None:
     with ZooKeeperNode(tmp_path, pool=lab_pool) as server:
         server.start().wait_ready()
         seeded(server.connect, topics=2)
@@ -334,7 +332,7 @@ def test_server_that_enforces_sasl_names_the_missing_line(lab_pool: Pool, tmp_pa
 
 
 @pytest.mark.campaign
-def test_a_server_without_its_quorum_lets_read_and_no_more(lab_pool: Pool, tmp_path: Path) -> None:
+def test_server_without_its_quorum_lets_read_and_no_more(lab_pool: Pool, tmp_path: Path) -> None:
     port = free_port()
     with ZooKeeperNode(tmp_path, port=port, pool=lab_pool) as alone:
         alone.start().wait_ready()

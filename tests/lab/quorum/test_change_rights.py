@@ -84,7 +84,7 @@ def test_right_after_right(site: Site, kafkactl: Kafkactl) -> None:
 
 
 @pytest.mark.campaign
-def test_a_removal_needs_alter_and_says_so(site: Site, kafkactl: Kafkactl) -> None:
+def test_removal_needs_alter_and_says_so(site: Site, kafkactl: Kafkactl) -> None:
     everybody = ["--bootstrap-controller", site.places["CONTROLLER"]]
     flags = ["--allow-size", "--accept-zero-tolerance", "--yes"]
     grown = site.kafkactl("quorum", "reassign", "--target", "1,2", *flags, *everybody)

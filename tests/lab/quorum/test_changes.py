@@ -42,7 +42,7 @@ def _refused(result: ChangeResult, id: str) -> None:
 
 
 @pytest.mark.parametrize("release", [*RELEASES, pytest.param("mixed", marks=pytest.mark.campaign)])
-def test_a_quorum_grows_shrinks_and_loses_its_leader_and_a_disk(
+def test_quorum_grows_shrinks_and_loses_its_leader_and_a_disk(
     release: str, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:
     mixed = {"releases": {2: "4.4.0", 3: "4.0.2"}} if release == "mixed" else {}
@@ -92,7 +92,7 @@ def test_five_voters_of_which_two_die(release: str, new_cluster: ClusterOf, tmp_
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_removal_that_hangs_lands_when_a_paused_voter_comes_back(
+def test_removal_that_hangs_lands_when_a_paused_voter_comes_back(
     release: str, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:
     # Both followers that would have to commit it are stopped just before it is sent (measured: 4 voters, 2.3).
@@ -131,7 +131,7 @@ def test_unfit_candidates_are_refused(cluster_of: ClusterOf, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("release", ["4.3.1", pytest.param("4.4.0", marks=pytest.mark.campaign)])
-def test_a_static_quorum_is_converted(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_static_quorum_is_converted(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
     cluster = new_cluster(release, controllers=3, brokers=1, dynamic=False)
     cluster.start()
     journal = tmp_path / "journal"
@@ -150,9 +150,7 @@ def test_a_static_quorum_is_converted(release: str, new_cluster: ClusterOf, tmp_
 @pytest.mark.parametrize(
     "release", [pytest.param("3.9.2", marks=pytest.mark.campaign), pytest.param("4.0.2", marks=pytest.mark.campaign)]
 )
-def test_a_release_that_only_claims_to_convert_is_not_asked(
-    release: str, new_cluster: ClusterOf, tmp_path: Path
-) -> None:
+def test_release_that_only_claims_to_convert_is_not_asked(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
     # 3.9 writes the level and stays static; 4.0.2 answers success, writes it too, and ignores it.
     cluster = new_cluster(release, controllers=3, brokers=0, dynamic=False)
     cluster.start()
@@ -161,7 +159,7 @@ def test_a_release_that_only_claims_to_convert_is_not_asked(
 
 
 @pytest.mark.campaign
-def test_a_controller_that_joins_unasked(new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_controller_that_joins_unasked(new_cluster: ClusterOf, tmp_path: Path) -> None:
     # controller.quorum.auto.join.enable (4.2): who is removed and runs is back within seconds (KAFKA-19850).
     cluster = new_cluster(
         "4.3.1", controllers=3, brokers=0, voters=(1,), settings=(("controller.quorum.auto.join.enable", "true"),)
@@ -202,7 +200,7 @@ def test_two_operators_at_once(new_cluster: ClusterOf, tmp_path: Path) -> None:
     assert (replanned.outcome, sorted(cluster.voters())) == (Outcome.DONE, [1, 2, 3, 4, 5])
 
 
-def test_a_candidate_s_endpoint_has_to_be_its_own(new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_candidate_s_endpoint_has_to_be_its_own(new_cluster: ClusterOf, tmp_path: Path) -> None:
     cluster = new_cluster("4.3.1", controllers=2, brokers=0, voters=(1,))
     cluster.start()
     silent = Endpoint(listener="CONTROLLER", host="127.0.0.1", port=free_port())
@@ -219,7 +217,7 @@ def test_a_candidate_s_endpoint_has_to_be_its_own(new_cluster: ClusterOf, tmp_pa
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
-def test_a_wrong_endpoint_in_the_voter_set_is_reported_and_can_be_corrected(
+def test_wrong_endpoint_in_the_voter_set_is_reported_and_can_be_corrected(
     release: str, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:
     # The leader probes over an open connection, whatever endpoint a request names (measured; 3.9.2 never repairs).
@@ -255,7 +253,7 @@ def _raw_add(cluster: KafkaCluster, key: ReplicaKey, endpoint: Endpoint) -> int:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_commands_and_kafkas_tool_say_the_same(
+def test_commands_and_kafkas_tool_say_the_same(
     release: str, new_cluster: ClusterOf, tmp_path: Path, storage_tool: StorageToolServer, kafkactl: Callable[..., Run]
 ) -> None:
     cluster = new_cluster(release, controllers=2, brokers=0, voters=(1,))

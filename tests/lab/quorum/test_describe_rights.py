@@ -64,7 +64,7 @@ def alice(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_missing_right_is_reported_and_not_a_missing_leader(
+def test_missing_right_is_reported_and_not_a_missing_leader(
     places: dict[str, str], alice: Path, kafkactl: Callable[..., Run]
 ) -> None:
     for option, place in (("--bootstrap-controller", "GUARDED"), ("--bootstrap-server", "LOGIN")):
@@ -82,6 +82,6 @@ def test_each_user_with_the_right_is_answered(places: dict[str, str], kafkactl: 
         assert run.json["findings"] == []
 
 
-def test_a_listener_that_requires_a_login_is_named(places: dict[str, str], kafkactl: Callable[..., Run]) -> None:
+def test_listener_that_requires_a_login_is_named(places: dict[str, str], kafkactl: Callable[..., Run]) -> None:
     run = kafkactl("quorum", "describe", "--bootstrap-controller", places["GUARDED"], "-o", "json")
     assert (run.code, run.stdout) == (4, ""), run

@@ -64,9 +64,7 @@ def _ids(endpoints: list[dict[str, str]]) -> set[tuple[str, str]]:
     return {(finding["id"], finding["subject"]) for finding in endpoints}
 
 
-def test_a_wrong_port_that_3_9_commits_permanently_is_found(
-    new_cluster: ClusterOf, kafkactl: Callable[..., Run]
-) -> None:
+def test_wrong_port_that_3_9_commits_permanently_is_found(new_cluster: ClusterOf, kafkactl: Callable[..., Run]) -> None:
     cluster = new_cluster("3.9.2", controllers=2, brokers=1, voters=(1,)).start()
     wrong = commit_a_wrong_port(cluster, 2)
     time.sleep(5)

@@ -132,7 +132,7 @@ def cases_at(quorum: RealQuorum, send: Sent, most: int, folder: Path) -> list[Co
     return random.Random(3).sample(cases, most)
 
 
-def test_a_question_over_a_network_that_fails(cluster_of: ClusterOf, tmp_path: Path) -> None:
+def test_question_over_a_network_that_fails(cluster_of: ClusterOf, tmp_path: Path) -> None:
     # Not all of them: `make lab` has those, and the changes.
     describe, verify, predict = QUESTIONS[0], QUESTIONS[3], QUESTIONS[5]
     cases = [

@@ -137,7 +137,7 @@ def _reassign(quorum: Quorum, event: str, delay_s: float) -> Row:
 @pytest.mark.parametrize(
     "release", [SHARED, *(pytest.param(release, marks=pytest.mark.campaign) for release in ("3.9.2", "4.4.0"))]
 )
-def test_a_healthy_voter_is_not_removed_while_another_was_just_killed(
+def test_healthy_voter_is_not_removed_while_another_was_just_killed(
     release: str, cluster_of: ClusterOf, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:
     # Nothing is removed here, so the cluster may be one that other tests share.
@@ -164,7 +164,7 @@ def test_a_healthy_voter_is_not_removed_while_another_was_just_killed(
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_campaign(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_campaign(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
     cluster = new_cluster(release, controllers=3, brokers=0)
     cluster.start()
     quorum = Quorum(cluster, tmp_path / "journal")
@@ -182,7 +182,7 @@ def test_the_campaign(release: str, new_cluster: ClusterOf, tmp_path: Path) -> N
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_campaign_of_additions(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_campaign_of_additions(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
     cluster = new_cluster(release, controllers=3, brokers=0, voters=(1, 2))
     cluster.start()
     quorum = Quorum(cluster, tmp_path / "journal")
@@ -200,7 +200,7 @@ def test_the_campaign_of_additions(release: str, new_cluster: ClusterOf, tmp_pat
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["4.3.1", "4.4.0"])
-def test_the_campaign_of_conversions(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_campaign_of_conversions(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
     cluster = new_cluster(release, controllers=3, brokers=0, dynamic=False)
     cluster.start()
     quorum = Quorum(cluster, tmp_path / "journal")

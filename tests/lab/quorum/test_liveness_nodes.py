@@ -108,7 +108,7 @@ def _row(
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", list(LEVELS))
-def test_the_campaign_of_levels(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str) -> None:
+def test_campaign_of_levels(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str) -> None:
     ours = started(kafkactl, new_cluster, release)
     before = ours.level()
     rows: list[Row] = []
@@ -136,7 +136,7 @@ def test_the_campaign_of_levels(kafkactl: Kafkactl, new_cluster: ClusterOf, rele
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", list(LEVELS))
-def test_the_campaign_of_unregistrations(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str) -> None:
+def test_campaign_of_unregistrations(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str) -> None:
     ours = started(kafkactl, new_cluster, release)
     words = ("nodes", "unregister", "--id", 12, "--dry-run")
     rows: list[Row] = []

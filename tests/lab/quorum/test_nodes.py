@@ -48,7 +48,7 @@ CAMPAIGN = [
 
 
 @pytest.mark.parametrize("release", ["4.4.0", *CAMPAIGN])
-def test_a_broker_alive_dead_and_unregistered(kafkactl: Kafkactl, cluster_of: ClusterOf, release: str) -> None:
+def test_broker_alive_dead_and_unregistered(kafkactl: Kafkactl, cluster_of: ClusterOf, release: str) -> None:
     cluster = cluster_of(release, controllers=1, brokers=2, dynamic=False)
     _a_list_of_the_living(kafkactl, cluster)
 
@@ -84,7 +84,7 @@ def _a_list_of_the_living(kafkactl: Kafkactl, cluster: KafkaCluster) -> None:
 
 
 @pytest.mark.parametrize("by", ["server", "controller"])
-def test_a_context_guards_its_cluster(
+def test_context_guards_its_cluster(
     kafkactl: Kafkactl, cluster_of: ClusterOf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, by: str
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
@@ -102,7 +102,7 @@ def test_a_context_guards_its_cluster(
 
 
 @pytest.mark.campaign
-def test_a_broker_that_hangs_is_not_unregistered(kafkactl: Kafkactl, cluster_of: ClusterOf) -> None:
+def test_broker_that_hangs_is_not_unregistered(kafkactl: Kafkactl, cluster_of: ClusterOf) -> None:
     # A paused process answers nothing and is fenced in the end, as a dead one; but it would come back as a zombie.
     cluster = cluster_of("4.4.0", controllers=1, brokers=2, dynamic=False)
     cluster.pause(12)
@@ -146,7 +146,7 @@ class TestControllers:
 
 
 @pytest.mark.parametrize("release", ["3.9.2"])
-def test_a_controller_below_4_4_stays(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str) -> None:
+def test_controller_below_4_4_stays(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str) -> None:
     cluster = new_cluster(release, controllers=1, brokers=1)
     cluster.start()
     cluster.add_controller(2)

@@ -159,7 +159,7 @@ def lost_a_broker(cluster: KafkaCluster) -> None:
 
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2", "4.4.0"])
 @pytest.mark.parametrize("unregistered", ["last", "first"])
-def test_a_broker_that_never_returns(
+def test_broker_that_never_returns(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, unregistered: str
 ):
     # Recovered from the disk of broker 11 alone: the steps that plan and check give are those that work.

@@ -78,7 +78,7 @@ def whole_campaign(*values: object) -> pytest.ParameterSet:
         ),
     ],
 )
-def test_a_combined_node_is_recovered_by_the_steps_of_the_plan(
+def test_combined_node_is_recovered_by_the_steps_of_the_plan(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, dynamic: bool, directories: int, grows: bool
 ):
     cluster, survivor = lived(kafkactl, new_cluster, release, dynamic=dynamic, directories=directories)

@@ -77,7 +77,7 @@ def test_kafka_cuts_a_damaged_log_where_the_plan_ends_it(
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2", "4.4.0"])
 @pytest.mark.parametrize("where", LOST)
-def test_a_broker_has_what_the_only_controller_lost(
+def test_broker_has_what_the_only_controller_lost(
     kafkactl: Callable[..., Run], new_cluster: Callable[..., KafkaCluster], release: str, where: str
 ):
     cluster = new_cluster(release, controllers=1, brokers=1)

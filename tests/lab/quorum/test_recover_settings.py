@@ -243,7 +243,7 @@ def carries_on(cluster: KafkaCluster) -> None:
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["4.3.1", "4.4.0"])
 @pytest.mark.parametrize("adopted_later", [False, True])
-def test_a_share_group_continues(
+def test_share_group_continues(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, adopted_later: bool
 ):
     # What a share group accepted stays accepted: its state is found by topic id, which an adoption keeps.

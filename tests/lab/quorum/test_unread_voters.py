@@ -78,7 +78,7 @@ def test_after_a_restart_it_cannot_be_elected(release: str, new_cluster: Cluster
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1", "4.4.0"])
-def test_a_plan_warns_until_the_former_leader_was_restarted(release: str, new_cluster: ClusterOf) -> None:
+def test_plan_warns_until_the_former_leader_was_restarted(release: str, new_cluster: ClusterOf) -> None:
     cluster, nodes = cut_off(release, new_cluster)
     cluster.resume(nodes.former)
     cluster.wait_for(lambda: follows(cluster, nodes.former), "the former leader follows", 120)

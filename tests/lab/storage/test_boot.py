@@ -161,7 +161,7 @@ SAMPLE = (
 
 
 @pytest.mark.parametrize(("kind", "version"), SAMPLE)
-def test_a_node_boots_from_what_we_format(
+def test_node_boots_from_what_we_format(
     kind: str, version: str, tmp_path: Path, format_node: Format, free_port: Port, lab_pool: Pool
 ) -> None:
     boot, _ = KINDS[kind]

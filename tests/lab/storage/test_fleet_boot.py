@@ -113,14 +113,14 @@ def ids_in(status: str, field: str) -> set[int]:
     return set(map(int, named or re.findall(r"\d+", line.partition(":")[2])))
 
 
-def test_a_planned_fleet_of_initial_voters_boots(tmp_path, free_port, kafkactl, storage_tool):
+def test_planned_fleet_of_initial_voters_boots(tmp_path, free_port, kafkactl, storage_tool):
     fleet = Fleet(tmp_path, "4.3.1", free_port, mode="dynamic", voters={})
     check_boots(fleet, kafkactl, storage_tool, {1, 2, 3}, set())
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0"])
-def test_a_planned_fleet_of_a_standalone_controller_and_two_that_join_boots(
+def test_planned_fleet_of_a_standalone_controller_and_two_that_join_boots(
     release, tmp_path, free_port, kafkactl, storage_tool
 ):
     fleet = Fleet(tmp_path, release, free_port, mode="dynamic", voters={1: "standalone"})
@@ -129,6 +129,6 @@ def test_a_planned_fleet_of_a_standalone_controller_and_two_that_join_boots(
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", [version for version in releases.VERSIONS if version != "3.3.2"])
-def test_a_planned_static_fleet_boots(release, tmp_path, free_port, kafkactl, storage_tool):
+def test_planned_static_fleet_boots(release, tmp_path, free_port, kafkactl, storage_tool):
     fleet = Fleet(tmp_path, release, free_port, mode="static", voters={})
     check_boots(fleet, kafkactl, storage_tool, {1, 2, 3}, set())

@@ -152,7 +152,7 @@ def test_dates(oracle: InputOracle, now_ms: int):
 
 
 @given(st.sets(st.integers(0, 2**31 - 1) | st.integers(0, 200), min_size=1, max_size=60))
-def test_the_order_of_voters(oracle: InputOracle, node_ids: set[int]):
+def test_order_of_voters(oracle: InputOracle, node_ids: set[int]):
     ascending = ",".join(map(str, sorted(node_ids)))
     assert oracle.about("hash-order", ascending) == str(hash_order(node_ids))
 

@@ -50,7 +50,7 @@ def found(run: Run) -> tuple[str, set[str]]:
         ),
     ],
 )
-def test_a_disk_is_replaced_only_where_the_quorum_does_without_it(
+def test_disk_is_replaced_only_where_the_quorum_does_without_it(
     kafkactl: Kafkactl, cluster_of: ClusterOf, new_cluster: ClusterOf, tmp_path: Path, release: str, dynamic: bool
 ) -> None:
     if (release, dynamic) == SHARED:

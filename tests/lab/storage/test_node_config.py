@@ -84,7 +84,7 @@ def same_words(message: str, said: str) -> bool:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_same_files_are_loaded(storage_tool: StorageToolServer, tmp_path: Path, release: str):
+def test_same_files_are_loaded(storage_tool: StorageToolServer, tmp_path: Path, release: str):
     nowhere = tmp_path / "nowhere"
     wrong = []
     for variant in config_variants.ALL:
@@ -140,7 +140,7 @@ def test_there_is_much_to_compare():
 
 
 @pytest.mark.parametrize("release", [releases.VERSIONS[0], releases.NEWEST])
-def test_the_one_file_that_is_refused_on_purpose(storage_tool: StorageToolServer, tmp_path: Path, release: str):
+def test_one_file_that_is_refused_on_purpose(storage_tool: StorageToolServer, tmp_path: Path, release: str):
     text = REFUSED_ON_PURPOSE.render(release, f"{tmp_path}/x")
     file = tmp_path / "server.properties"
     file.write_text(text)
@@ -186,7 +186,7 @@ def test_config_providers(storage_tool: StorageToolServer, tmp_path: Path, relea
 
 
 @pytest.mark.parametrize("release", releases.VERSIONS)
-def test_the_table_of_keys_is_that_of_the_jars(release: str):
+def test_table_of_keys_is_that_of_the_jars(release: str):
     found = parsed(printed(release, "ServerConfig", SOURCE))
     assert {name: ServerKey(name=name, **row) for name, row in found.items()} == dict(
         server_keys(find_release(release).name)

@@ -94,7 +94,7 @@ def test_file_values_that_kafka_refuses_are_refused(release: str, base: str) -> 
 
 
 @pytest.mark.parametrize("release", releases.VERSIONS)
-def test_the_table_of_topic_keys_is_that_of_the_jars(release: str) -> None:
+def test_table_of_topic_keys_is_that_of_the_jars(release: str) -> None:
     path = os.pathsep.join((maven.class_path(release), str(compiled("server-config", [SOURCE]))))
     command = [str(java.java_binary()), *JVM_OPTIONS, "-cp", path, "ServerConfig", "topic"]
     run = subprocess.run(command, env=java.environment(), capture_output=True, text=True, timeout=120, check=True)

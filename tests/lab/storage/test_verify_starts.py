@@ -197,7 +197,7 @@ def test_real_start_is_as_predicted(name: str, release: str, disks: Disks) -> No
     assert runs.mismatch is None, runs.mismatch
 
 
-def test_the_command_foretells_the_loss_of_a_cluster(disks: Disks, kafkactl: Callable[..., Run]) -> None:
+def test_command_foretells_the_loss_of_a_cluster(disks: Disks, kafkactl: Callable[..., Run]) -> None:
     folder = disks.prepare(case_named("metadata.log.dir dropped"), "4.3.1")
     run = kafkactl("storage", "verify", "-c", folder / "server.properties", "--kafka-version", "4.3.1", "-o", "json")
     assert run.code == 7
@@ -208,7 +208,7 @@ def test_the_command_foretells_the_loss_of_a_cluster(disks: Disks, kafkactl: Cal
 
 @pytest.mark.campaign
 @pytest.mark.timeout(4 * 3600)
-def test_the_whole_catalogue_is_foretold(disks: Disks) -> None:
+def test_whole_catalogue_is_foretold(disks: Disks) -> None:
     # An unexpected start is run once more, because the machine may have been too slow; the page reports it.
     runs: list[CaseRun] = []
     notes: list[str] = []

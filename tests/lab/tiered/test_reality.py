@@ -26,7 +26,7 @@ FEWER = ("healthy", "killed after the upload")
     [("4.3.1", FEW, True), pytest.param("3.9.2", FEWER, False, marks=pytest.mark.campaign)],
     ids=["4.3.1", "3.9.2"],
 )
-def test_the_audit_is_what_brokers_answer_and_do(
+def test_audit_is_what_brokers_answer_and_do(
     release: str,
     names: tuple[str, ...],
     returns: bool,

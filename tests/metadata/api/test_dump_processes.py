@@ -82,7 +82,7 @@ CHOSEN_LINES = one_in(4, [(name, change) for name in list(ASKED)[1:] for change 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "change"), [*ALL_LINES, *CHOSEN_LINES])
-def test_the_same_lines_and_findings(log: Path, monkeypatch, name: str, change: str):
+def test_same_lines_and_findings(log: Path, monkeypatch, name: str, change: str):
     size_bytes, asked = ASKED[name]
     in_stretches_of(size_bytes, monkeypatch)
     segment = log / SEGMENT
@@ -110,7 +110,7 @@ def _counted(method, seen):
 
 
 @pytest.mark.slow
-def test_a_file_that_goes_away_raises_after_the_lines_before(log: Path, monkeypatch):
+def test_file_that_goes_away_raises_after_the_lines_before(log: Path, monkeypatch):
     whole = b"".join(dump_records(log).encoded(1))
 
     def pieces(name):
@@ -140,7 +140,7 @@ def started(*words: str, **more) -> subprocess.Popen:
 
 
 @pytest.mark.slow
-def test_a_reader_that_goes_away_changes_nothing(log: Path):
+def test_reader_that_goes_away_changes_nothing(log: Path):
     with started("log", "dump", str(log), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         child.stdout.read(1)
         child.stdout.close()

@@ -162,7 +162,7 @@ def test_generated_logs(shape, types):
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 0), (700, None), (None, 650), (333, 1_444), (5_000, None), (9, 3)])
-def test_a_range_of_offsets(first, last):
+def test_range_of_offsets(first, last):
     assert_same(generated(4), Wanted(from_offset=first, to_offset=last), piece=20_000)
 
 

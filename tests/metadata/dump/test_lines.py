@@ -167,7 +167,7 @@ def test_record_types():
     assert {"TopicRecord", "UnregisterControllerRecord", "LeaderChange", "KRaftVoters"} <= set(record_type_names())
 
 
-def test_a_record_that_cannot_be_read_has_its_line():
+def test_record_that_cannot_be_read_has_its_line():
     sound = (None, encode_record(message("NoOpRecord"), 0, {}))
     newer = (None, b"\1\x7f\0rest")
     data = encode_batch([sound, newer, sound], base_offset=0, timestamp_ms=1)

@@ -13,7 +13,7 @@ from kafkactl.protocol.redact import REDACTED
 from kafkactl.protocol.schema.definitions import message, metadata_record
 
 
-def test_a_change_in_words():
+def test_change_in_words():
     spec = metadata_record(5)
     value = {"PartitionId": 3, "TopicId": Uuid(bytes(15) + b"\7"), "Isr": [2, 1], "Leader": 2}
     data = encode_record(spec, 2, value)

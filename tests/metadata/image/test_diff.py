@@ -27,7 +27,7 @@ def test_equal_images_do_not_differ():
     assert diff(full(), replace(full(), client_quotas=full().client_quotas)) == ()
 
 
-def test_a_partition_differs_in_what_changed():
+def test_partition_differs_in_what_changed():
     before, after = image_of(TOPIC, partition()), image_of(TOPIC, partition(), change(Leader=2, Isr=[2, 3]))
     assert diff(before, after) == (
         Difference(
@@ -41,7 +41,7 @@ def test_a_partition_differs_in_what_changed():
     )
 
 
-def test_a_topic_of_the_same_name_is_another_topic():
+def test_topic_of_the_same_name_is_another_topic():
     again = record("Topic", Name="foo", TopicId=uuid(8))
     found = diff(image_of(TOPIC, partition()), image_of(again))
     assert [(difference.part, difference.key, difference.change) for difference in found] == [

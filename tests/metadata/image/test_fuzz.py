@@ -61,7 +61,7 @@ def test_missing_bytes(kind, start, size):
 
 
 @given(place=PLACES)
-def test_a_torn_end(place):
+def test_torn_end(place):
     data = content("log")
     cut = place % len(data)
     found = replayed(data[:cut])
@@ -87,7 +87,7 @@ def test_records_of_any_bytes_under_a_right_checksum(offset, values):
     assert sum(found.counts.values()) == len(values)
 
 
-def test_an_epoch_that_goes_back_is_reported():
+def test_epoch_that_goes_back_is_reported():
     first = encode_batch([(None, b"\x01\x14\x00\x00")], base_offset=0, timestamp_ms=0, partition_leader_epoch=5)
     second = encode_batch([(None, b"\x01\x14\x00\x00")], base_offset=1, timestamp_ms=0, partition_leader_epoch=4)
     assert "leader-epoch-regression" in {finding.id for finding in replayed(first + second).findings}

@@ -41,7 +41,7 @@ def test_there_is_a_log_of_every_release_and_three_snapshots_of_each():
 
 
 @pytest.mark.parametrize("snapshot", SNAPSHOTS, ids=str)
-def test_the_image_at_an_offset_is_that_of_kafkas_snapshot(snapshot: Snapshot):
+def test_image_at_an_offset_is_that_of_kafkas_snapshot(snapshot: Snapshot):
     ours = image_at(snapshot.release, snapshot.end_offset)
     kafkas = replay(records_of(snapshot.data), snapshot=True)
     assert kafkas.findings == ()
@@ -61,7 +61,7 @@ def test_our_snapshot_has_the_records_of_kafkas(snapshot: Snapshot):
 
 
 @pytest.mark.parametrize("snapshot", SNAPSHOTS, ids=str)
-def test_a_snapshot_goes_on_to_the_end_of_the_log(snapshot: Snapshot):
+def test_snapshot_goes_on_to_the_end_of_the_log(snapshot: Snapshot):
     start = replay(records_of(snapshot.data), snapshot=True).image
     rest = replay_runs(walk_runs([log(snapshot.release)]), start, first_offset=snapshot.end_offset)
     assert rest.findings == ()
@@ -69,7 +69,7 @@ def test_a_snapshot_goes_on_to_the_end_of_the_log(snapshot: Snapshot):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_story_left_what_it_should(release):
+def test_story_left_what_it_should(release):
     # Broker 2 is unregistered at the end, and what only it had is without a leader.
     image = image_at(release, 1 << 62)
     assert list(image.brokers) == [1]

@@ -44,7 +44,7 @@ def full() -> Image:
     return replace(found.image, kraft_version=1, voters=(voter,))
 
 
-def test_the_text_is_the_object():
+def test_text_is_the_object():
     image = full()
     assert json.loads("".join(image_text(image))) == image_json(image)
     text = json.dumps(image_json(image), separators=(",", ":"), ensure_ascii=False)
@@ -77,7 +77,7 @@ def test_partitions_have_kafkas_names():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_order_in_which_things_came_does_not_show(seed):
+def test_order_in_which_things_came_does_not_show(seed):
     rng = random.Random(seed)
     names = [f"topic-{number}" for number in range(20)]
     topics = [record("Topic", Name=name, TopicId=uuid(number)) for number, name in enumerate(names)]

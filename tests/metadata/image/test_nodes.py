@@ -20,11 +20,11 @@ BROKER = Broker(
 )  # fmt: skip
 
 
-def test_a_registration_comes_back_as_it_was() -> None:
+def test_registration_comes_back_as_it_was() -> None:
     assert nodes.broker_of(nodes.broker_data(BROKER, lambda _: True)) == BROKER
 
 
-def test_a_level_without_a_part_writes_nothing_of_it() -> None:
+def test_level_without_a_part_writes_nothing_of_it() -> None:
     data = nodes.broker_data(BROKER, lambda part: part not in ("cordoned", "shutdown-flags"))
     assert (data["CordonedLogDirs"], data["InControlledShutdown"], len(data["LogDirs"])) == (None, False, 1)
     assert nodes.holds_part([BROKER], "cordoned") and not nodes.holds_part([replace(BROKER, cordoned=None)], "cordoned")
@@ -37,7 +37,7 @@ def test_a_level_without_a_part_writes_nothing_of_it() -> None:
         (Controller, nodes.CONTROLLER_FIELDS, "RegisterControllerRecord"),
     ],
 )
-def test_the_table_has_every_field_of_the_image_and_of_the_record(
+def test_table_has_every_field_of_the_image_and_of_the_record(
     kind: type, table: tuple[nodes.NodeField, ...], record: str
 ) -> None:
     assert {row.attribute for row in table} == {field.name for field in fields(kind)}

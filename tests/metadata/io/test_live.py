@@ -58,7 +58,7 @@ def test_it_is_a_folder_as_a_controller_has_it(cluster_id: str | None, monkeypat
     assert not Path(path).parents[1].exists()
 
 
-def test_a_disk_that_is_full_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_that_is_full_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def pieces() -> Iterator[bytes]:
         raise OSError(28, "No space left on device")
         yield b""

@@ -47,7 +47,7 @@ def test_segments_after_damage_are_not_read(tmp_path, folder):
     assert (facts.dropped_segments, facts.end_offset) == ((f"{7:020}.log",), 7)
 
 
-def test_a_folder_whose_names_may_be_read_and_whose_files_may_not(tmp_path, folder, monkeypatch):
+def test_folder_whose_names_may_be_read_and_whose_files_may_not(tmp_path, folder, monkeypatch):
     # Mode 0744 and another user: no file can be examined, and the answer says so of each.
     def denied(path):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
@@ -58,7 +58,7 @@ def test_a_folder_whose_names_may_be_read_and_whose_files_may_not(tmp_path, fold
     assert facts.is_hidden
 
 
-def test_an_empty_last_segment(tmp_path, folder):
+def test_empty_last_segment(tmp_path, folder):
     segment(folder, 6, b"")
     assert scan_metadata_log(str(tmp_path)).end_offset == 6
 
@@ -118,7 +118,7 @@ def test_no_log_and_no_folder(tmp_path):
     assert scan_metadata_log(str(tmp_path)).state == "not-a-directory"
 
 
-def test_a_snapshot_that_is_a_folder(tmp_path, folder):
+def test_snapshot_that_is_a_folder(tmp_path, folder):
     (folder / f"{0:020}-{0:010}.checkpoint").mkdir()
     assert scan_metadata_log(str(tmp_path)).first_checkpoint.error == "Is a directory"
 

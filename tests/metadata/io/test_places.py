@@ -47,7 +47,7 @@ def test_file_uris_are_paths() -> None:
     assert caught.value.id == "invalid-file-uri"
 
 
-def test_a_file_uri_on_the_local_engine(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_file_uri_on_the_local_engine(kafkactl: Kafkactl, tmp_path: Path) -> None:
     write_log(tmp_path / "a log", Shape(records=500, partitions=30))
     uri = (tmp_path / "a log").as_uri()
     answer = kafkactl("dryrun", "replay", uri, "-o", "json").json

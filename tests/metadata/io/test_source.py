@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
     return log
 
 
-def test_a_folder_and_the_log_directory_around_it(folder: Path):
+def test_folder_and_the_log_directory_around_it(folder: Path):
     found = open_source(str(folder))
     assert [(log_file.kind, log_file.base_offset, log_file.epoch) for log_file in found.files(checkpoints=True)] == [
         (CHECKPOINT, 25, 1), (SEGMENT, 0, None), (SEGMENT, 100, None),
@@ -81,13 +81,13 @@ def test_invalid_file_with_the_name_of_a_log_file_is_refused(
         assert scan_log_folder(str(folder)).passed_over == ((name, words),)
 
 
-def test_a_link_to_a_file_is_one(folder: Path):
+def test_link_to_a_file_is_one(folder: Path):
     (folder / "00000000000000000050.log").symlink_to("00000000000000000000.log")
     assert len(open_source(str(folder)).segments) == 3
     assert scan_log_folder(str(folder)).passed_over == ()
 
 
-def test_a_copy_under_another_name(folder: Path, tmp_path: Path):
+def test_copy_under_another_name(folder: Path, tmp_path: Path):
     folder.rename(tmp_path / "copy")
     assert len(open_source(str(tmp_path / "copy")).segments) == 2
 
@@ -114,7 +114,7 @@ def test_single_files(tmp_path: Path, name: str, content: bytes, kind: str):
     assert b"".join(file.pieces()) == content
 
 
-def test_an_empty_path_is_not_the_current_directory(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_empty_path_is_not_the_current_directory(folder: Path, monkeypatch: pytest.MonkeyPatch):
     # `kafkactl log verify "$DIR"` where the variable is not set.
     monkeypatch.chdir(folder)
     with pytest.raises(KafkactlError, match="is empty") as caught:
@@ -147,7 +147,7 @@ def test_folders_that_are_something_else(tmp_path: Path, folder: Path):
     assert refusal(folder) == "not-a-metadata-log"
 
 
-def test_a_producers_log(tmp_path: Path):
+def test_producers_log(tmp_path: Path):
     data = bytearray(USER_BYTES)
     data[43:51] = (7).to_bytes(8, "big")
     user = tmp_path / "00000000000000000000.log"
@@ -176,7 +176,7 @@ def test_pieces_are_short_at_first_and_grow_with_what_was_read():
     assert sizes[-1] == log_source.PIECE_BYTES
 
 
-def test_a_piece_is_its_readers_alone(tmp_path: Path):
+def test_piece_is_its_readers_alone(tmp_path: Path):
     # Or else it would stay in memory while the next one is read.
     path = tmp_path / "log"
     path.write_bytes(bytes(5 << 20))
@@ -186,7 +186,7 @@ def test_a_piece_is_its_readers_alone(tmp_path: Path):
     pieces.close()
 
 
-def test_a_file_that_a_running_node_takes_out_of_its_log(folder: Path):
+def test_file_that_a_running_node_takes_out_of_its_log(folder: Path):
     # It is renamed, and deleted a minute later.
     source = open_source(str(folder))
     for file in (*source.segments, *source.checkpoints):
@@ -195,7 +195,7 @@ def test_a_file_that_a_running_node_takes_out_of_its_log(folder: Path):
     assert b"".join(source.checkpoints[0].pieces()) == SNAPSHOT_BYTES
 
 
-def test_a_file_that_went_away(folder: Path):
+def test_file_that_went_away(folder: Path):
     source = open_source(str(folder))
     (folder / "00000000000000000000.log").unlink()
     with pytest.raises(KafkactlError, match="was removed after the folder was listed") as caught:
@@ -214,7 +214,7 @@ def test_every_golden_is_taken_for_what_it_is():
 @pytest.mark.parametrize(
     ("begins", "left"), [(0, ["segment"]), (1, ["segment"]), (7, ["checkpoint", "segment"]), (None, ["checkpoint"])]
 )
-def test_a_live_log_needs_its_snapshot_only_where_its_beginning_is_gone(begins: int | None, left: list[str]) -> None:
+def test_live_log_needs_its_snapshot_only_where_its_beginning_is_gone(begins: int | None, left: list[str]) -> None:
     def file(kind: str, offset: int) -> LogFile:
         return LogFile(name="f", kind=kind, base_offset=offset, pieces=list)
 

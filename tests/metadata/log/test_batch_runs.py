@@ -50,7 +50,7 @@ def expected(data: bytes) -> tuple[list[int], list[tuple[int, int]]]:
 
 
 @pytest.mark.parametrize("size", [1, 7, 60, 200, 1000, 10**6])
-def test_a_sound_log(size: int):
+def test_sound_log(size: int):
     data = log_of(random.Random(1), 40)
     assert places(data, size) == expected(data)
     assert places(data, size)[1] == []
@@ -80,7 +80,7 @@ def test_empty():
     assert list(walk_runs(iter(()))) == []
 
 
-def test_an_older_batch_behind_damage_is_none():
+def test_older_batch_behind_damage_is_none():
     # What lies behind damage in a file that was used before must not be taken for the log.
     good = log_of(random.Random(2), 3, offset=50)
     raw = good + bytes(20) + log_of(random.Random(3), 2, offset=0)
@@ -100,7 +100,7 @@ def test_long_damage_takes_no_memory(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("size", range(150, 400, 10))
-def test_a_batch_that_begins_behind_long_damage_is_found_wherever_the_pieces_end(
+def test_batch_that_begins_behind_long_damage_is_found_wherever_the_pieces_end(
     monkeypatch: pytest.MonkeyPatch, size: int
 ):
     monkeypatch.setattr(batch_runs, "_SEARCHED_BYTES", 1000)

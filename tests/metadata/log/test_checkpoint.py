@@ -103,7 +103,7 @@ class TestGoldens:
             (6, "transaction.version", 2),
         ]
 
-    def test_a_snapshot_of_a_running_node(self):
+    def test_snapshot_of_a_running_node(self):
         found = decode_checkpoint(golden("snapshot-3.9.2-standalone.checkpoint.bin"))
         types = [record.type for record in records_of(found)]
         assert types[:2] == ["FeatureLevelRecord", "ZkMigrationStateRecord"]
@@ -113,7 +113,7 @@ class TestGoldens:
 
 
 class TestWriting:
-    def test_the_bootstrap_header_has_no_time_and_the_first_has(self):
+    def test_bootstrap_header_has_no_time_and_the_first_has(self):
         records = [feature("metadata.version", 21)]
         bootstrap = decode_checkpoint(encode_bootstrap_checkpoint(records, NOW_MS))
         first = decode_checkpoint(encode_first_checkpoint(now_ms=NOW_MS, records=records))
@@ -139,7 +139,7 @@ class TestWriting:
         assert data_batches[0].size_bytes > 8 * 1024 * 1024 - 31_000
 
     @pytest.mark.slow
-    def test_a_batch_of_exactly_8_mib_is_still_one(self):
+    def test_batch_of_exactly_8_mib_is_still_one(self):
         # As in Kafka 4.3.1 and 4.4.0, tried with the byte less and the byte more.
         records = [feature("n" * 30_000, 1) for _ in range(279)]
         (_, data, _) = decode_checkpoint(encode_bootstrap_checkpoint(records, 1)).batches
@@ -150,7 +150,7 @@ class TestWriting:
         over = decode_checkpoint(encode_bootstrap_checkpoint([*records, feature("n" * (last + 1), 1)], 1))
         assert [batch.record_count for batch in over.batches] == [1, 279, 1, 1]
 
-    def test_the_first_checkpoint_has_room_for_one_batch_as_in_kafka(self):
+    def test_first_checkpoint_has_room_for_one_batch_as_in_kafka(self):
         records = [feature("n" * 30_000, level % 100) for level in range(280)]
         assert decode_checkpoint(encode_first_checkpoint(now_ms=1, records=records[:279])).is_complete
         with pytest.raises(EncodeError) as caught:
@@ -171,15 +171,15 @@ class TestWriting:
 class TestDamage:
     GOOD = golden("first-4.4.0-standalone.checkpoint.bin")
 
-    def test_an_empty_file(self):
+    def test_empty_file(self):
         found = decode_checkpoint(b"", file="f")
         assert [problem.id for problem in found.problems] == ["no-snapshot-header", "no-snapshot-footer"]
         assert (found.header, found.epoch, found.batches) == (None, None, ())
 
-    def test_a_cut_inside_the_first_batch(self):
+    def test_cut_inside_the_first_batch(self):
         assert ids(self.GOOD[:50]) == ["truncated-batch", "no-snapshot-header", "no-snapshot-footer"]
 
-    def test_a_cut_inside_the_footer_keeps_the_records(self):
+    def test_cut_inside_the_footer_keeps_the_records(self):
         found = decode_checkpoint(self.GOOD[:-3])
         assert [problem.id for problem in found.problems] == ["truncated-batch", "no-snapshot-footer"]
         assert len(found.records) == 7
@@ -190,7 +190,7 @@ class TestDamage:
         found = decode_checkpoint(self.GOOD[:size])
         assert found.is_complete == (size >= len(self.GOOD))
 
-    def test_a_wrong_crc_is_reported_and_the_records_are_read(self):
+    def test_wrong_crc_is_reported_and_the_records_are_read(self):
         found = decode_checkpoint(self.GOOD[:17] + bytes(4) + self.GOOD[21:])
         assert [problem.id for problem in found.problems] == ["crc-mismatch"]
         assert found.kraft_version == 1

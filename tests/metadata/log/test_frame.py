@@ -39,7 +39,7 @@ def test_kafkas_record_of_a_scram_user():
     assert encode_record(message(found.type), found.version, found.data) == data
 
 
-def test_a_records_content_does_not_show_in_its_repr():
+def test_records_content_does_not_show_in_its_repr():
     assert "alice" not in repr(decode_record(golden("scram-alice.record.bin")))
 
 
@@ -81,11 +81,11 @@ def test_invalid_frame_is_refused_with_its_place(data: str, error_id: str, offse
 
 
 @pytest.mark.parametrize(("data", "what"), [("01ffff0300", "api key"), ("010cffff03", "version")])
-def test_a_number_above_an_int16_is_named(data: str, what: str):
+def test_number_above_an_int16_is_named(data: str, what: str):
     assert f"the {what} 65535 is above 32767" in refused(bytes.fromhex(data)).message
 
 
-def test_a_frame_in_longer_varints_is_read():
+def test_frame_in_longer_varints_is_read():
     plain = encode_record(FEATURE, 0, {"Name": "x", "FeatureLevel": 2})
     assert decode_record(b"\x81\x00" + b"\x8c\x00" + b"\x80\x00" + plain[3:]) == decode_record(plain)
 
@@ -97,7 +97,7 @@ def test_records_of_kip_405_have_the_same_frame():
     assert decode_record(data[:1] + b"\x02" + data[2:], find=remote_log_record).data["BrokerId"] == 3
 
 
-def test_a_message_without_an_api_key_cannot_be_a_record():
+def test_message_without_an_api_key_cannot_be_a_record():
     with pytest.raises(EncodeError) as caught:
         encode_record(message("VotersRecord"), 0, {})
     assert caught.value.id == "not-a-record"

@@ -11,7 +11,7 @@ from bench.fuzz_decoders import UndeclaredError, run
 
 
 @pytest.mark.slow
-def test_a_few_thousand_inputs_give_lines_or_findings():
+def test_few_thousand_inputs_give_lines_or_findings():
     campaign = run(3000, 20, fuzz_log.targets())
     assert all(tally.values and tally.errors for tally in campaign.tallies.values())
 
@@ -22,14 +22,14 @@ def test_processes_share_a_campaign():
     assert campaign.inputs == sum(tally.inputs for tally in campaign.tallies.values()) == 402
 
 
-def test_a_difference_between_the_two_implementations_is_reported(monkeypatch: pytest.MonkeyPatch):
+def test_difference_between_the_two_implementations_is_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fuzz_log._Careful, "lines", lambda self, pieces, *, file: iter(["other\n"]))
     with pytest.raises(UndeclaredError, match="careful: other"):
         run(200, 1, fuzz_log.targets())
 
 
 @pytest.mark.slow
-def test_a_whole_campaign_replaces_its_section_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_whole_campaign_replaces_its_section_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     page = tmp_path / "fuzz.md"
     page.write_text(f"# Fuzz\n\n{fuzz_log.SECTION}\n\nof an earlier run\n\n## Others\n\nstay\n", encoding="utf-8")
     monkeypatch.setattr(fuzz_log, "PROOF", page)
@@ -43,5 +43,5 @@ def test_a_whole_campaign_replaces_its_section_of_the_page(tmp_path: Path, monke
 
 
 @pytest.mark.campaign
-def test_a_million_inputs_give_lines_or_findings():
+def test_million_inputs_give_lines_or_findings():
     fuzz_log.main([])

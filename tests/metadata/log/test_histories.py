@@ -66,7 +66,7 @@ def test_committed_records(
         ((0, 1), index(), (), False),
     ],
 )
-def test_a_log_of_a_later_leader_without_a_committed_record_overtakes_it(
+def test_log_of_a_later_leader_without_a_committed_record_overtakes_it(
     record: tuple[int, int], log: BatchIndex, snapshots: tuple[tuple[int, int], ...], expected: bool
 ) -> None:
     assert overtakes(CommittedRecord(offset=record[0], epoch=record[1]), log, snapshots) is expected

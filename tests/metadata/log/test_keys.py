@@ -32,13 +32,13 @@ def found(key: Key, *records: tuple[bytes, MetadataRecord]) -> list[int]:
     return offsets
 
 
-def test_the_table_names_fields_that_there_are():
+def test_table_names_fields_that_there_are():
     for name, fields in _FIELDS.items():
         assert set(fields) <= {field.name for field in message(name).fields}
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_quick_look_at_the_bytes_never_misses_a_record(seed: int):
+def test_quick_look_at_the_bytes_never_misses_a_record(seed: int):
     rng = random.Random(seed)
     seen = 0
     for _ in range(600):
@@ -52,7 +52,7 @@ def test_the_quick_look_at_the_bytes_never_misses_a_record(seed: int):
     assert seen > 200
 
 
-def test_a_topic_is_followed_through_its_id():
+def test_topic_is_followed_through_its_id():
     records = (
         made("PartitionRecord", TopicId=OTHER, PartitionId=0),
         made("TopicRecord", Name="a", TopicId=ID),

@@ -46,7 +46,7 @@ def read(*records: Any) -> Registrations:
     return log.registrations()
 
 
-def test_a_broker_is_what_it_said_and_what_was_said_of_it_later() -> None:
+def test_broker_is_what_it_said_and_what_was_said_of_it_later() -> None:
     registered = read(
         broker(4, LogDirs=[ID]),
         record(17, BrokerId=4, BrokerEpoch=40, Fenced=-1),
@@ -72,7 +72,7 @@ def test_unregistered_nodes_are_gone() -> None:
     assert list(found.controllers) == [1]
 
 
-def test_a_controller_that_registers_again_replaces_its_range() -> None:
+def test_controller_that_registers_again_replaces_its_range() -> None:
     assert read(controller(9, 25), controller(9, 30)).controllers[9].features["metadata.version"] == Versions(7, 30)
 
 
@@ -97,7 +97,7 @@ def test_replicas_are_counted_where_they_stand_now() -> None:
     assert read(record(3, TopicId=TOPIC, PartitionId=0, Replicas=[1]), record(9, TopicId=TOPIC)).hosted == {}
 
 
-def test_a_transaction_counts_when_it_ends() -> None:
+def test_transaction_counts_when_it_ends() -> None:
     inside = [record(23, Name="t"), broker(4)]
     assert read(*inside).brokers == {}
     assert read(*inside, record(25, Reason="no"), broker(5)).brokers.keys() == {5}
@@ -117,7 +117,7 @@ def test_control_records_tell_of_the_quorum() -> None:
     assert log.registrations().voters_at is None
 
 
-def test_a_controller_led_until_another_one_does_or_it_starts_again() -> None:
+def test_controller_led_until_another_one_does_or_it_starts_again() -> None:
     log = RegistrationLog()
     log.add(controller(1))
     log.add(controller(2))

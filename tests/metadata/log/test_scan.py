@@ -110,7 +110,7 @@ def test_without_crc_a_wrong_one_is_reported_and_passed():
     assert [entry.problem is None for entry in found] == [False, True]
 
 
-def test_a_file_that_shrinks_while_it_is_read():
+def test_file_that_shrinks_while_it_is_read():
     last = walk(DATA[:-10], size=len(DATA))[-1]
     assert (last.reason, "ended while" in last.message) == ("cut", True)
 
@@ -132,6 +132,6 @@ def test_any_bytes(data, piece, check_crc):
             contents.add(found, file="f")
 
 
-def test_an_empty_log_ends_at_its_first_offset():
+def test_empty_log_ends_at_its_first_offset():
     assert (contents_of(b"").end_offset, contents_of(b"").records) == (0, 0)
     assert contents_of(LOG[0]).end_offset == 1

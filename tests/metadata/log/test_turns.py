@@ -36,7 +36,7 @@ def starts(*given: tuple[int, int, str], broker: int = 1) -> list[BrokerStart]:
         (((0, 1, "a"), (1200, 2, "a"), (4000, 1, "a")), 3),  # a process that was there before is back
     ],
 )
-def test_an_id_in_turns(given: tuple[tuple[int, int, str], ...], times: int | None) -> None:
+def test_id_in_turns(given: tuple[tuple[int, int, str], ...], times: int | None) -> None:
     found = list(ids_in_turns([*starts(*given), *starts((0, 9, "z"), broker=7)]))
     assert [finding.subject for finding in found] == ([] if times is None else ["broker 1"])
     if times is not None:

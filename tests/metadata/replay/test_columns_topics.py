@@ -179,7 +179,7 @@ def test_of_those_that_merely_have_no_leader_some_are_listed_and_the_others_coun
         {"at": 1},
     ],
 )
-def test_a_partition_that_is_not_sound_is_seen(given):
+def test_partition_that_is_not_sound_is_seen(given):
     brokers = [
         odd_logs.record("RegisterBrokerRecord", 4, BrokerId=id, LogDirs=[Uuid(bytes([id]) * 16)], Fenced=False)
         for id in (1, 2, 3)

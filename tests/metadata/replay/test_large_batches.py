@@ -59,7 +59,7 @@ def sound(seed: int) -> bytes:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 500, pytest.param(20_000, marks=pytest.mark.many)])
 @pytest.mark.parametrize("first", [THREE_BYTES - 1, THREE_BYTES])
-def test_the_records_are_found_where_a_walk_finds_them(count: int, first: int) -> None:
+def test_records_are_found_where_a_walk_finds_them(count: int, first: int) -> None:
     data = large(tail(count, count), first)
     records = first + count
     _, starts, ends = zip(*plain_spans(data, HEADER_BYTES, len(data), records), strict=True)
@@ -93,7 +93,7 @@ def test_values_that_look_like_records(value: bytes) -> None:
     assert_same(data)
 
 
-def test_a_record_within_a_value_does_not_stand_in_for_one_that_is_not_recognised() -> None:
+def test_record_within_a_value_does_not_stand_in_for_one_that_is_not_recognised() -> None:
     # The first record behind the two bytes has attributes, which Kafka ignores; the next value holds its double.
     leader = change(1, 0, Leader=4)
     double = bytes([2 * (len(leader) + 8), 0, 0, 0x80, 0x80, 0x01, 1, 2 * len(leader), *leader, 0])
@@ -105,13 +105,13 @@ def test_a_record_within_a_value_does_not_stand_in_for_one_that_is_not_recognise
 
 
 @pytest.mark.slow
-def test_a_length_that_leads_over_the_end() -> None:
+def test_length_that_leads_over_the_end() -> None:
     data = large(tail(2, 30))
     for cut in (1, 2, 7):
         assert_same(with_bytes(data, [(-cut, 0xFF), (-cut - 1, 0xFF)]))
 
 
-def test_the_rest_of_the_first_batch_of_a_snapshot_goes_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rest_of_the_first_batch_of_a_snapshot_goes_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     data = in_one_batch([LEVEL, topic(1), *(partition(1, number) for number in range(9)), change(1, 3, Leader=2)])
     taken: list[int] = []
     original = LogReplay._commit
@@ -127,7 +127,7 @@ def test_the_rest_of_the_first_batch_of_a_snapshot_goes_by_columns(monkeypatch: 
 
 @settings(max_examples=examples(30))
 @given(seed=st.integers(0, 2**32), batches=st.integers(1, 5), level=st.integers(0, 40))
-def test_a_level_anywhere_in_few_batches(seed: int, batches: int, level: int) -> None:
+def test_level_anywhere_in_few_batches(seed: int, batches: int, level: int) -> None:
     rng = random.Random(seed)
     values = [value_of(item) for item in random_log(rng, 60)]
     values.insert(level, LEVEL)

@@ -83,7 +83,7 @@ def test_random_logs(seed, piece):
 
 @pytest.mark.slow
 @given(seed=SEEDS, first=st.integers(0, 130), length=st.integers(0, 130))
-def test_a_window_of_a_log(seed, first, length):
+def test_window_of_a_log(seed, first, length):
     rng = random.Random(seed)
     data = log_of(map(value_of, random_log(rng, 120)), rng)
     start = carefully(data, end=first).image
@@ -172,7 +172,7 @@ MANY_REPLICAS = [
         *MANY_REPLICAS,
     ],
 )
-def test_a_generated_log_ends_where_its_generator_says(shape):
+def test_generated_log_ends_where_its_generator_says(shape):
     generator = LogGenerator(Shape(**{"records": 20_000, "partitions": 2_000, **shape}))
     data = b"".join(generator.batches())
     found, expected = assert_same(data, piece=300_000), generator.expected()
@@ -215,7 +215,7 @@ def test_batches_below_the_window_are_not_decoded():
     assert [finding.id for finding in replay_runs(runs).findings] == ["undecodable-record"]
 
 
-def test_a_transaction_is_withheld_and_resumed():
+def test_transaction_is_withheld_and_resumed():
     values = [value_of(item) for item in (VERSION, record("BeginTransaction"), TOPIC, records.partition())]
     first = replayed(log_of(values, random.Random(1)))
     assert first.image == replay(placed(VERSION, record("BeginTransaction"), TOPIC, records.partition())).image
@@ -245,7 +245,7 @@ def passes(monkeypatch: pytest.MonkeyPatch, data: bytes, **options: object) -> t
 
 
 @pytest.mark.slow
-def test_a_usual_log_is_taken_by_columns(monkeypatch):
+def test_usual_log_is_taken_by_columns(monkeypatch):
     assert passes(monkeypatch, generated(3, 20_000)) == (0, 0)
 
 
@@ -268,7 +268,7 @@ def test_transactions_in_order_are_replayed_by_columns(case, monkeypatch):
 
 @pytest.mark.parametrize("last", [odd_logs.END, odd_logs.ABORT])
 @pytest.mark.parametrize("kept", [frozenset(), frozenset(range(20))])
-def test_a_transaction_that_ends_in_another_piece_stays_columns(last, kept, monkeypatch):
+def test_transaction_that_ends_in_another_piece_stays_columns(last, kept, monkeypatch):
     # The records before it in its batch, those that it withheld, and those behind its end in the same batch.
     batches = [
         [LEVEL, topic(1), partition(1)],
@@ -285,14 +285,14 @@ def test_a_transaction_that_ends_in_another_piece_stays_columns(last, kept, monk
         assert passes(monkeypatch, data, piece=piece, kept_aborts=kept) == (0, 0)
 
 
-def test_a_transaction_that_ends_in_another_piece_and_is_odd_is_replayed_by_the_reference(monkeypatch):
+def test_transaction_that_ends_in_another_piece_and_is_odd_is_replayed_by_the_reference(monkeypatch):
     # It changes a partition that is not there.
     data = encoded([[LEVEL, topic(1), partition(1), odd_logs.BEGIN, change(1, 7, Leader=2)], [odd_logs.END]])
     assert assert_same(data, piece=200).findings
     assert passes(monkeypatch, data, piece=200)[1] == 1
 
 
-def test_a_log_that_is_odd_throughout_is_not_read_twice_throughout(monkeypatch):
+def test_log_that_is_odd_throughout_is_not_read_twice_throughout(monkeypatch):
     # Every batch changes a partition that is not there; stretches are cut by missing batches.
     batches = [
         encode_batch([(None, change(9, at))], base_offset=3 * at + 50, timestamp_ms=0, partition_leader_epoch=1)
@@ -307,7 +307,7 @@ def test_a_log_that_is_odd_throughout_is_not_read_twice_throughout(monkeypatch):
     assert sum(left == 0 for left in read) < 20
 
 
-def test_an_image_in_the_middle_is_not_changed_by_what_follows():
+def test_image_in_the_middle_is_not_changed_by_what_follows():
     data, replaying = generated(2, 6_000), LogReplay()
     runs = list(walk_runs(in_pieces(data, len(data) // 2 + 1)))
     replaying.take_run(runs[0].data, runs[0].positions, runs[0].base)
@@ -319,7 +319,7 @@ def test_an_image_in_the_middle_is_not_changed_by_what_follows():
 
 
 @pytest.mark.parametrize("count", [2**31 - 1, 100_000])
-def test_a_batch_that_claims_records_it_has_no_room_for(count: int):
+def test_batch_that_claims_records_it_has_no_room_for(count: int):
     good = encoded([[LEVEL, topic(1)]])
     claims = [
         raw_batches.batch(raw_batches.record(None, LEVEL), count=count, base_offset=2 + at * count, epoch=9)

@@ -34,7 +34,7 @@ def end_of(seed: int, count: int = 120, level: int = 30) -> Image:
 
 
 @given(seed=SEEDS, cuts=st.lists(st.integers(min_value=0, max_value=120), max_size=6))
-def test_a_log_can_be_cut_anywhere(seed, cuts):
+def test_log_can_be_cut_anywhere(seed, cuts):
     records = placed(*random_log(random.Random(seed), 120))
     whole = replay(records)
     image, findings = EMPTY, []
@@ -50,7 +50,7 @@ def test_a_log_can_be_cut_anywhere(seed, cuts):
 
 
 @given(seed=SEEDS)
-def test_an_image_is_not_changed_by_a_replay_that_starts_from_it(seed):
+def test_image_is_not_changed_by_a_replay_that_starts_from_it(seed):
     records = placed(*random_log(random.Random(seed), 80))
     image = replay(records[:40]).image
     before = "".join(image_text(image))
@@ -66,7 +66,7 @@ def test_encoded_records_are_decoded_unchanged(seed):
 
 
 @given(seed=SEEDS, elr=st.booleans())
-def test_a_snapshot_of_an_image_is_that_image(seed, elr):
+def test_snapshot_of_an_image_is_that_image(seed, elr):
     image = replace(end_of(seed), transaction=None)
     image = replace(image, zk_migration_state=0, features={**image.features, "eligible.leader.replicas.version": 1})
     level = level_of(image)
@@ -81,7 +81,7 @@ def test_a_snapshot_of_an_image_is_that_image(seed, elr):
 
 
 @given(seed=SEEDS, level=st.sampled_from([7, 8, 11, 14, 15, 17, 22, 23, 30]), batch_bytes=st.integers(100, 5_000))
-def test_the_size_of_a_snapshot_is_that_of_its_bytes(seed, level, batch_bytes):
+def test_size_of_a_snapshot_is_that_of_its_bytes(seed, level, batch_bytes):
     image = end_of(seed)
     image = replace(image, features={**image.features, "metadata.version": level})
     with pytest.MonkeyPatch.context() as patched:

@@ -54,7 +54,7 @@ def test_golden_log_replays_without_findings(name):
     assert bool(found.image.features) == ("first-3.9" not in name and "first-4.3" not in name)
 
 
-def test_a_partition_is_what_its_record_says():
+def test_partition_is_what_its_record_says():
     assert foo() == Partition(
         replicas=(1, 2, 3),
         isr=(1, 2, 3),
@@ -91,11 +91,11 @@ def test_a_partition_is_what_its_record_says():
         ({"Directories": [uuid(0)] * 2}, {"directories": (uuid(0),) * 3}),
     ],
 )
-def test_a_change_changes_what_it_names(fields, changed):
+def test_change_changes_what_it_names(fields, changed):
     assert foo(change(**fields)) == foo()._replace(partition_epoch=8, **changed)
 
 
-def test_a_partition_without_directories_gets_unknown_ones():
+def test_partition_without_directories_gets_unknown_ones():
     made = image_of(TOPIC, partition(Directories=[])).topics[uuid(7)].partitions[0]
     assert made.directories == (uuid(0),) * 3
     grown = image_of(TOPIC, partition(Directories=[]), change(Replicas=[1, 2, 3, 4])).topics[uuid(7)].partitions[0]
@@ -117,7 +117,7 @@ def test_clearing_elr_touches_only_partitions_that_have_one(name):
     assert cleared[1].eligible_leader_replicas == cleared[1].last_known_elr == ()
 
 
-def test_a_removed_topic_takes_its_configs_with_it():
+def test_removed_topic_takes_its_configs_with_it():
     configs = [
         record("Config", ResourceType=kind, ResourceName="foo", Name="retention.ms", Value="1") for kind in (2, 4)
     ]
@@ -149,12 +149,12 @@ def test_a_removed_topic_takes_its_configs_with_it():
         (record("BrokerRegistrationChange", BrokerId=1, BrokerEpoch=1, CordonedLogDirs=[]), "cordoned", ()),
     ],
 )
-def test_a_registration_changes_as_the_record_says(changed, field, value):
+def test_registration_changes_as_the_record_says(changed, field, value):
     registered = broker(1, 1, LogDirs=[uuid(9), uuid(8)], CordonedLogDirs=[uuid(9)])
     assert getattr(image_of(registered, changed).brokers[1], field) == value
 
 
-def test_the_flag_of_a_controlled_shutdown_stays_until_the_broker_registers_again():
+def test_flag_of_a_controlled_shutdown_stays_until_the_broker_registers_again():
     leaving = record("BrokerRegistrationChange", BrokerId=1, BrokerEpoch=1, InControlledShutdown=1)
     staying = record("BrokerRegistrationChange", BrokerId=1, BrokerEpoch=1, Fenced=1)
     assert image_of(broker(1, 1), leaving, staying).brokers[1].in_controlled_shutdown
@@ -190,7 +190,7 @@ def test_entity_set_to_null_is_removed():
     assert image == Image(features={"metadata.version": 25})
 
 
-def test_an_entity_of_a_quota_is_a_set():
+def test_entity_of_a_quota_is_a_set():
     user, client = {"EntityType": "user", "EntityName": "alice"}, {"EntityType": "client-id", "EntityName": None}
     image = image_of(
         record("ClientQuota", Entity=[user, client], Key="a", Value=1.0),
@@ -225,7 +225,7 @@ UNKNOWN_BROKER = [
         (ABORT, "transaction-not-open"),
     ],
 )
-def test_a_record_that_contradicts_has_no_effect_and_is_reported(wrong, id):
+def test_record_that_contradicts_has_no_effect_and_is_reported(wrong, id):
     assert ids_of(wrong) == [id]
     assert replay(placed(VERSION, wrong)).image == replay(placed(VERSION)).image
 
@@ -243,7 +243,7 @@ def test_a_record_that_contradicts_has_no_effect_and_is_reported(wrong, id):
         (record("BrokerRegistrationChange", BrokerId=1, BrokerEpoch=1, Fenced=3), "unknown-value-in-record"),
     ],
 )
-def test_a_wrong_change_leaves_things_as_they_were(wrong, id):
+def test_wrong_change_leaves_things_as_they_were(wrong, id):
     before = (broker(1, 1), TOPIC, partition())
     assert ids_of(*before, wrong) == [id]
     assert replay(placed(VERSION, *before, wrong)).image == image_of(*before)
@@ -265,7 +265,7 @@ def test_invalid_record_that_kafka_accepts_is_reported(records, id):
     assert ids_of(*records) == [id]
 
 
-def test_a_record_that_cannot_be_read_is_reported():
+def test_record_that_cannot_be_read_is_reported():
     error = DecodeError("no record type has the api key 99", id="unknown-record-type", offset=0, path="frame")
     found = replay([LogRecord(4, 1, 0, error)])
     assert [finding.id for finding in found.findings] == ["undecodable-record"]
@@ -274,7 +274,7 @@ def test_a_record_that_cannot_be_read_is_reported():
     assert found.counts == {"undecodable": 1}
 
 
-def test_a_log_that_is_wrong_throughout_says_so_in_few_findings():
+def test_log_that_is_wrong_throughout_says_so_in_few_findings():
     found = replay(placed(VERSION, *[change()] * 1000))
     assert len(found.findings) == 21
     assert found.findings[-1].evidence == {"count": 1000}
@@ -294,13 +294,13 @@ def test_records_of_an_aborted_transaction_do_not_count():
     assert replay(placed(VERSION, BEGIN, TOPIC, ABORT)).image == image_of()
 
 
-def test_a_transaction_is_resumed():
+def test_transaction_is_resumed():
     first = replay(placed(VERSION, BEGIN, TOPIC)).image
     second = replay(placed(partition(), END, first=3), first)
     assert second.image == image_of(TOPIC, partition())
 
 
-def test_an_image_does_not_change_when_the_replay_goes_on():
+def test_image_does_not_change_when_the_replay_goes_on():
     replaying = Replaying()
     for entry in placed(VERSION, TOPIC, partition(), broker(1, 1)):
         replaying.take(*entry)

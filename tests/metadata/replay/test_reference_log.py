@@ -13,7 +13,7 @@ from tests.metadata.replay.reference_logs import by_the_record
 
 
 @pytest.mark.slow
-def test_the_reference_log_is_of_the_shape_of_the_goals():
+def test_reference_log_is_of_the_shape_of_the_goals():
     generator = LogGenerator(reference_shape(50_000, 10_000))
     data = b"".join(generator.batches())
     expected = generator.expected()
@@ -32,7 +32,7 @@ def test_the_reference_log_is_of_the_shape_of_the_goals():
 
 
 @pytest.mark.slow
-def test_the_diverse_log_has_few_equal_lists():
+def test_diverse_log_has_few_equal_lists():
     generator = LogGenerator(diverse_shape(50_000, 7_500))
     data = b"".join(generator.batches())
     expected = generator.expected()

@@ -18,7 +18,7 @@ def notes_by_subject(observation) -> dict[str, list[str]]:
     return found
 
 
-def test_the_next_steps_of_a_finalized_cluster_are_reported():
+def test_next_steps_of_a_finalized_cluster_are_reported():
     found = afterwards(world("M11").observation())
     ids = [finding.id for finding in found]
     assert ids[-2:] == ["binaries-can-be-upgraded", "zookeeper-no-longer-used"]
@@ -32,7 +32,7 @@ def test_unknown_facts_lead_to_no_remark():
 
 
 @pytest.mark.parametrize(("level", "can_rise"), [(20, True), (21, False)])
-def test_a_level_that_can_rise(level: int, can_rise: bool):
+def test_level_that_can_rise(level: int, can_rise: bool):
     image = replace(world("M11").image, features={"metadata.version": level})
     found = notes_by_subject(world("M11").logged(image=image).observation())
     assert ("metadata-version-can-be-raised" in found) is can_rise

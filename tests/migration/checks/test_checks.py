@@ -35,7 +35,7 @@ def _ids(findings):
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_healthy_cluster_is_not_alarmed(state):
+def test_healthy_cluster_is_not_alarmed(state):
     findings = check(world(state).observation())
     assert [finding for finding in findings if finding.severity is Severity.BLOCKER] == []
     assert {finding.evidence["check"] for finding in findings if finding.severity is Severity.WARNING} <= ALWAYS_UNKNOWN
@@ -65,7 +65,7 @@ def test_every_number_has_a_check_and_a_case():
     assert [number for number in (*ALL_NUMBERS, *sorted(checked)) if number not in tried] == []
 
 
-def test_the_docs_have_every_number():
+def test_docs_have_every_number():
     page = (ROOT / "docs" / "migration-checks.md").read_text(encoding="utf-8")
     assert sorted(set(re.findall(r"^\| ([CX]-\S+) \|", page, re.MULTILINE))) == sorted(check_numbers())
 
@@ -80,7 +80,7 @@ def test_every_stage_is_asked_and_every_row_has_a_place():
     [("M0", "before"), ("M2", "before"), ("M3", "quorum"), ("M4L", "quorum"), ("M5", "copy"), ("M6", "dual"),
      ("M8", "dual"), ("M11", "final")],
 )  # fmt: skip
-def test_the_stage_is_found(state, stage):
+def test_stage_is_found(state, stage):
     assert case_of(world(state).observation()).stage == stage
 
 
@@ -93,14 +93,14 @@ def test_after_a_rollback_the_disks_are_leftovers_and_nothing_else():
     ]
 
 
-def test_a_broken_situation_is_named_once():
+def test_broken_situation_is_named_once():
     split = check(world("M6").znode("/controller", holder(1)).observation())
     assert [finding.subject for finding in split if finding.id == "split-brain"] == ["/controller"]
     lost = check(world("M6").but(controllers={3001: False}).observation())
     assert ("X-STATE", "lost-quorum", "blocker") in _ids(lost)
 
 
-def test_an_ensemble_that_answers_is_not_asked_again():
+def test_ensemble_that_answers_is_not_asked_again():
     servers = tuple(
         ServerSeen(address=f"zk{at}", mode=mode, version=None) for at, mode in enumerate(("leader", "follower"))
     )
@@ -129,7 +129,7 @@ def test_hidden_values_are_unknown():
 
 
 @pytest.mark.parametrize("version", ["7.8.0-ccs", "unknown", None])
-def test_a_version_that_is_not_kafkas_own_is_unknown(version):
+def test_version_that_is_not_kafkas_own_is_unknown(version):
     found = check(world("M0").but(versions={1: version, 2: version}).observation())
     assert "C-03" in {finding.evidence["check"] for finding in found if finding.id == UNKNOWN_ID}
     assert [finding for finding in found if finding.severity is Severity.BLOCKER] == []
@@ -155,7 +155,7 @@ def test_warnings_are_accepted_by_id_and_blockers_are_not():
     assert "broker-not-in-zookeeper" in {finding.id for finding in found if finding.severity is Severity.BLOCKER}
 
 
-def test_a_broker_that_was_not_asked_is_judged_by_how_it_runs_and_by_its_file():
+def test_broker_that_was_not_asked_is_judged_by_how_it_runs_and_by_its_file():
     left = world("M4").but(modes={1: Mode.ZK, 2: Mode.ZK}).observation()
     for gone in ({"api_versions": None}, {"api_versions": None, "config": None}, {"api_versions": None, "mode": None}):
         seen = changed(left, nodes=tuple(changed(node, **gone) if node.id == 1 else node for node in left.nodes))
@@ -283,7 +283,7 @@ def test_before_the_start_the_rendered_file_is_judged():
     ]
 
 
-def test_a_value_of_the_whole_cluster_takes_precedence_over_files():
+def test_value_of_the_whole_cluster_takes_precedence_over_files():
     cluster = world("M3")
     for id in (1, 2):
         cluster.file(id, "min.insync.replicas", "2")

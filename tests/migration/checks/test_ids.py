@@ -66,7 +66,7 @@ def test_accepting_one_finding_accepts_no_other_of_all_there_are():
         assert [other for other in found if other != key and is_accepted(found[other], accepted)] == []
 
 
-def test_a_finding_is_accepted_on_one_node_or_on_all():
+def test_finding_is_accepted_on_one_node_or_on_all():
     down = [warning("controller-down", f"controller {id}", "down", check="C-31") for id in (3001, 3002)]
     assert [is_accepted(finding, frozenset({"controller-down@controller-3001"})) for finding in down] == [True, False]
     assert [is_accepted(finding, frozenset({"C-31f@controller-3002"})) for finding in down] == [False, True]
@@ -74,7 +74,7 @@ def test_a_finding_is_accepted_on_one_node_or_on_all():
     assert accept_word(down[0]) == "controller-down@controller-3001"
 
 
-def test_a_question_has_no_name_but_its_id():
+def test_question_has_no_name_but_its_id():
     found = check(world("M0").observation(), accepted=frozenset({UNKNOWN_ID}))
     assert {finding.evidence["question"] for finding in open_questions(found)} == AT_M0
 
@@ -131,7 +131,7 @@ def test_other_text_is_not_a_number_of_an_earlier_build(text):
     assert id_of_number(text) is None
 
 
-def test_an_id_of_an_earlier_version_accepts_the_finding_under_its_present_name():
+def test_id_of_an_earlier_version_accepts_the_finding_under_its_present_name():
     finding = warning("broker-state-inconsistent", "broker 3", "the four sources disagree")
     assert is_accepted(finding, frozenset({"witnesses-disagree"}))
     assert is_accepted(finding, frozenset({"witnesses-disagree@broker-3"}))

@@ -62,12 +62,12 @@ def test_problem_that_rendering_does_not_correct_stays_a_blocker(key: str, value
     assert id in {finding.id for finding in blockers(found)}
 
 
-def test_a_formatted_controller_is_judged_by_the_file_that_is_there() -> None:
+def test_formatted_controller_is_judged_by_the_file_that_is_there() -> None:
     found = check(ordinary(world("M2")).observation())
     assert {finding.id for finding in blockers(found)} == {"controller-without-flag"}
 
 
-def test_a_controller_that_runs_is_judged_by_its_own_file() -> None:
+def test_controller_that_runs_is_judged_by_its_own_file() -> None:
     found = check(world("M3").file(3001, "authorizer.class.name", None).observation())
     assert "controller-without-authorizer" in {finding.id for finding in blockers(found)}
 
@@ -90,7 +90,7 @@ def test_credentials_in_the_brokers_own_files_are_seen() -> None:
     assert found == []
 
 
-def test_a_secret_that_a_saved_observation_hides_is_not_missing() -> None:
+def test_secret_that_a_saved_observation_hides_is_not_missing() -> None:
     seen = ordinary(fresh())
     for broker in (1, 2):
         seen = seen.file(broker, "delegation.token.secret.key", "<redacted>")

@@ -34,7 +34,7 @@ def _names(differences):
     return [(difference.entity, difference.key) for difference in differences]
 
 
-def test_a_faithful_copy_has_no_unexplained_difference():
+def test_faithful_copy_has_no_unexplained_difference():
     answer = compared(_small(), IMAGE, DUAL)
     assert answer.unexplained == ()
     assert [(difference.entity, difference.key, difference.rule) for difference in answer.differences] == [
@@ -88,7 +88,7 @@ _BEHIND_THE_BACK = {
 
 
 @pytest.mark.parametrize("case", _BEHIND_THE_BACK)
-def test_a_change_behind_the_back_is_that_difference_and_no_other(case):
+def test_change_behind_the_back_is_that_difference_and_no_other(case):
     path, data, name, zookeeper, kraft = _BEHIND_THE_BACK[case]
     (found,) = compared(_small({path: data}), IMAGE, DUAL).unexplained
     assert (found.entity, found.key) == name
@@ -155,7 +155,7 @@ def test_emptied_znodes_are_none():
     assert compared(_small(data), IMAGE, DUAL).unexplained == ()
 
 
-def test_the_epoch_of_a_partition_is_not_compared():
+def test_epoch_of_a_partition_is_not_compared():
     tree = _small()
     later = {path: replace(znode, version=znode.version + 40) for path, znode in tree.znodes.items()}
     assert compared(replace(tree, znodes=later), IMAGE, DUAL).unexplained == ()
@@ -169,7 +169,7 @@ def test_expired_tokens_may_vanish_and_others_may_not():
     assert _names(compared(_small(), gone, early).unexplained) == [("delegation-token", "tok1")]
 
 
-def test_a_topic_that_was_created_again_is_one_difference():
+def test_topic_that_was_created_again_is_one_difference():
     topics = {id: replace(topic, id=topic.id) for id, topic in IMAGE.topics.items()}
     (old,) = topics
     other = type(old)(bytes([9]) * 16)
@@ -201,7 +201,7 @@ def test_missing_partition_state_is_explained_only_if_the_copy_lacked_it():
         ("/brokers/topics/cut", b'{"partitions":{"0"', "topic"),
     ],
 )
-def test_an_unreadable_znode_is_a_difference_even_where_kraft_has_nothing(path, data, entity):
+def test_unreadable_znode_is_a_difference_even_where_kraft_has_nothing(path, data, entity):
     tree = _small({path: data})
     (topic_id,) = IMAGE.topics
     facts = replace(DUAL, copied=frozenset({(topic_id, 0)}))
@@ -225,7 +225,7 @@ def test_names_that_were_copied_with_their_escapes():
     assert ("client-quota", "user ") in _names(answer.unexplained)
 
 
-def test_a_password_without_its_secret_is_unknown():
+def test_password_without_its_secret_is_unknown():
     answer = compared(_small(), IMAGE, replace(DUAL, secrets=()))
     assert answer.unexplained == ()
     assert [(unknown.entity, unknown.key) for unknown in answer.unknown] == [
@@ -262,18 +262,18 @@ def _with_broker(id, **changes):
         ({"listeners": ()}, {}),
     ],
 )
-def test_a_broker_must_be_registered_as_it_is(changes, kraft):
+def test_broker_must_be_registered_as_it_is(changes, kraft):
     (found,) = compared(_small(), _with_broker(2, **changes), DUAL).unexplained
     assert (found.entity, found.key, found.kraft) == ("broker", "2", kraft)
 
 
-def test_a_broker_that_kraft_does_not_know():
+def test_broker_that_kraft_does_not_know():
     # A plain broker that joined during dual write: no error anywhere, and its clients get nothing.
     image = replace(IMAGE, brokers={1: IMAGE.brokers[1]})
     assert _names(compared(_small(), image, DUAL).unexplained) == [("broker", "2")]
 
 
-def test_a_stopped_broker_and_a_broker_on_kraft_are_not_a_problem():
+def test_stopped_broker_and_a_broker_on_kraft_are_not_a_problem():
     tree = _small(gone=["/brokers/ids/2"])
     assert compared(tree, _with_broker(2, is_migrating_zk_broker=False), DUAL).unexplained == ()
     stopped = compared(tree, _with_broker(2, fenced=True), DUAL)
@@ -284,7 +284,7 @@ def test_a_stopped_broker_and_a_broker_on_kraft_are_not_a_problem():
 
 
 @pytest.mark.parametrize(("ibp", "equal"), [("3.8", True), ("3.8-IV0", True), ("3.8.1", True), ("3.9", False)])
-def test_the_release_must_be_the_same_to_the_level(ibp, equal):
+def test_release_must_be_the_same_to_the_level(ibp, equal):
     facts = replace(DUAL, inter_broker_protocol={1: ibp, 2: ibp})
     found = compared(_small(), IMAGE, facts).unexplained
     assert [(difference.key, difference.kraft) for difference in found] == (

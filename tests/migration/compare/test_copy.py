@@ -42,7 +42,7 @@ def _small(**more):
 
 @pytest.mark.slow
 @given(trees())
-def test_the_prediction_of_any_tree_is_what_its_copy_writes(data):
+def test_prediction_of_any_tree_is_what_its_copy_writes(data):
     tree = parse_tree(tree_from(data))
     assert copy_compared(tree, _written(tree), RULES)[0] == ()
 
@@ -58,7 +58,7 @@ def test_one_record_that_is_missing_is_one_difference(data, choice):
     assert [finding.id for finding in copy_findings([found])] == ["migration-copy-not-as-predicted"]
 
 
-def test_a_partition_has_the_name_of_its_topic():
+def test_partition_has_the_name_of_its_topic():
     tree = _small()
     stay = {name: topic for name, topic in tree.topics.items() if name not in tree.pending_deletions}
     names = {f"{name}-{number}" for name, topic in stay.items() for number in topic.partitions}

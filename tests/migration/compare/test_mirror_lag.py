@@ -45,7 +45,7 @@ def _topics(differences: Iterable[Difference]) -> list[Difference]:
 
 
 @pytest.mark.parametrize("name", ["M6", "M7", "M8"])
-def test_a_change_younger_than_the_mirror_blocks_nothing(name: str):
+def test_change_younger_than_the_mirror_blocks_nothing(name: str):
     seen = made_behind(name, behind_ms=400)
     (difference,) = _topics(compare_observation(seen).differences)
     assert (difference.key, difference.rule) == ("just-made", MIRROR_LAG)

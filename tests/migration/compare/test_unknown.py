@@ -52,18 +52,18 @@ def test_unreadable_path_hides_the_paths_below(path):
         "/latest_producer_id_block", "/cluster/id", "/kafka-acl", "/kafka-acl-extended", "/delegation_token",
     ],
 )  # fmt: skip
-def test_a_part_that_was_not_saved_is_unknown(root):
+def test_part_that_was_not_saved_is_unknown(root):
     kept = [znode for znode in znodes(small()) if not (znode.path == root or znode.path.startswith(f"{root}/"))]
     answer = compared(tree_of(kept), IMAGE, DUAL)
     assert [difference.key for difference in answer.unexplained if (difference.znode or "").startswith(root)] == []
     assert any(root in unknown.reason for unknown in answer.unknown)
 
 
-def test_a_redacted_tree_is_as_equal_as_the_whole_one():
+def test_redacted_tree_is_as_equal_as_the_whole_one():
     assert _unexplained(redact_znodes(znodes(small()))) == []
 
 
-def test_a_redacted_log_is_as_equal_as_the_whole_one():
+def test_redacted_log_is_as_equal_as_the_whole_one():
     scram = {key: replace(credential, salt=b"<redacted>", stored_key=b"<redacted>", server_key=b"<redacted>")
              for key, credential in IMAGE.scram.items()}  # fmt: skip
     configs = {key: dict.fromkeys(held, "<redacted>") for key, held in IMAGE.configs.items()}

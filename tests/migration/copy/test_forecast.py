@@ -23,7 +23,7 @@ def _forecast(tree=None, **options):
     return forecast_copy(parse_znodes(znodes(HEALTHY)) if tree is None else tree, RULES, **options)
 
 
-def test_a_healthy_tree_is_copied_whole():
+def test_healthy_tree_is_copied_whole():
     found = _forecast()
     assert found.outcome is CopyOutcome.COMPLETES
     assert found.records == sum(found.by_type.values()) == sum(len(batch) for batch in found.contents)
@@ -45,7 +45,7 @@ def test_each_finding_of_the_table_decides(outcome):
         assert _forecast(findings=[warning(id_, "x", "y")]).outcome is CopyOutcome.COMPLETES
 
 
-def test_the_heaviest_finding_counts():
+def test_heaviest_finding_counts():
     findings = [blocker(_BY_FINDING[outcome][0], "x", "y") for outcome in CopyOutcome if outcome in _BY_FINDING]
     assert _forecast(findings=findings).outcome is CopyOutcome.EXITS
     assert _forecast(findings=reversed(findings)).outcome is CopyOutcome.EXITS
@@ -67,7 +67,7 @@ def test_hidden_data_makes_the_forecast_inexact(path, outcome):
     assert (found.outcome, found.is_exact) == (outcome, False)
 
 
-def test_a_whole_znode_that_may_not_be_read():
+def test_whole_znode_that_may_not_be_read():
     every = [
         changed(znode, data=None, hidden=Hidden.NO_PERMISSION) if znode.path == "/config/users/alice" else znode
         for znode in znodes(HEALTHY)

@@ -33,7 +33,7 @@ def real(release, tmp_path):
     return read_copy(GOLDENS / release, tmp_path)
 
 
-def test_the_records_are_those_of_the_real_copy(release, real):
+def test_records_are_those_of_the_real_copy(release, real):
     assert_same_records(_tree(release), release, real)
 
 

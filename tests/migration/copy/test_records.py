@@ -35,7 +35,7 @@ def _of(type_, records):
     return [record.data for record in records if record.type == type_]
 
 
-def test_the_records_of_a_small_tree():
+def test_records_of_a_small_tree():
     types = [[record.type for record in batch] for batch in _batches()]
     assert types[0] == ["BeginTransactionRecord"]
     assert types[2:] == [["ZkMigrationStateRecord", "EndTransactionRecord"]]
@@ -83,13 +83,13 @@ def test_replayed_it_is_the_tree():
     assert sorted(acl.principal for acl in image.acls.values()) == sorted(acl.principal for acl in tree.acls)
 
 
-def test_a_moving_partition_keeps_its_move():
+def test_moving_partition_keeps_its_move():
     tree = parse_znodes(znodes(without(small(), ["/admin/delete_topics/logs"])))
     (moving,) = [record for record in _of("PartitionRecord", _records(tree)) if str(record["TopicId"]) == LOGS_ID]
     assert (moving["Replicas"], moving["AddingReplicas"], moving["RemovingReplicas"]) == ([2, 1], [2], [1])
 
 
-def test_a_partition_without_a_state_starts_again():
+def test_partition_without_a_state_starts_again():
     tree = parse_znodes(znodes(without(small(), ["/brokers/topics/orders/partitions/0/state"])))
     first = _of("PartitionRecord", _records(tree))[0]
     assert (first["Isr"], first["Leader"], first["LeaderEpoch"], first["PartitionEpoch"]) == ([1, 2], 1, 0, 0)
@@ -117,7 +117,7 @@ def test_many_acls_of_a_resource_are_divided():
 @pytest.mark.parametrize(
     ("version", "next_id"), [("3.5.1", 4000), ("3.5.2", 5000), ("3.6.0", 4000), ("3.6.1", 5000), ("3.7.0", 5000)]
 )
-def test_the_next_producer_id(version, next_id):
+def test_next_producer_id(version, next_id):
     (record,) = _of("ProducerIdsRecord", _records(version=version))
     assert record["NextProducerId"] == next_id
 
@@ -128,7 +128,7 @@ def test_tokens(version, tokens):
 
 
 @pytest.mark.parametrize(("version", "brokers"), [("3.5.1", {"1"}), ("3.5.2", {"", "1"})])
-def test_the_default_of_all_brokers(version, brokers):
+def test_default_of_all_brokers(version, brokers):
     found = [record for record in _of("ConfigRecord", _records(version=version)) if record["ResourceType"] == 4]
     assert {record["ResourceName"] for record in found} == brokers
 
@@ -154,13 +154,13 @@ def test_each_change_alone_or_joined():
 
 
 @pytest.mark.parametrize("version", ["3.4.1", "4.0.0", "2.8.0"])
-def test_a_release_that_is_not_known(version):
+def test_release_that_is_not_known(version):
     with pytest.raises(InputError) as error:
         _batches(version=version)
     assert error.value.id == "migration-release-unknown"
 
 
-def test_a_release_without_a_patch_is_its_newest():
+def test_release_without_a_patch_is_its_newest():
     assert copy_rules(KafkaVersion(3, 7)) == copy_rules(KafkaVersion(3, 7, 2))
 
 

@@ -49,7 +49,7 @@ def put(world: FakeWorld, content: bytes = b"new=1\n", *, before: str | None = N
     return apply.put_file(world, place(1), content, before=(before or broker_file(1)).encode())
 
 
-def test_a_file_goes_over_the_one_that_was_hashed_and_no_other(world: FakeWorld) -> None:
+def test_file_goes_over_the_one_that_was_hashed_and_no_other(world: FakeWorld) -> None:
     assert put(world).finding is None
     assert world.cluster.nodes[1].file == "new=1\n"
     assert put(world).finding is None  # again: nothing new
@@ -59,7 +59,7 @@ def test_a_file_goes_over_the_one_that_was_hashed_and_no_other(world: FakeWorld)
     assert world.cluster.nodes[1].file == "edited=1\n"
 
 
-def test_a_node_without_a_file_gets_one(world: FakeWorld) -> None:
+def test_node_without_a_file_gets_one(world: FakeWorld) -> None:
     world.cluster.nodes[3001].file = None
     assert apply.put_file(world, place(3001), b"node.id=3001\n", before=None).finding is None
     assert world.cluster.nodes[3001].file == "node.id=3001\n"
@@ -75,14 +75,14 @@ def test_hooks_that_put_files_badly(world: FakeWorld, fault: str, id: str | None
     assert world.cluster.nodes[1].file == (broker_file(1) if fault in (FAIL, LIE) else "new=1\n")
 
 
-def test_a_broker_is_started_when_its_old_session_is_over(copied: FakeWorld) -> None:
+def test_broker_is_started_when_its_old_session_is_over(copied: FakeWorld) -> None:
     copied.cluster.kill(1)
     assert apply.restart(copied, place(1), in_zookeeper=True, patience=PATIENCE).finding is None
     assert copied.cluster.nodes[1].running
     assert copied.cluster.harm == []
 
 
-def test_a_session_that_does_not_end_keeps_a_broker_down(copied: FakeWorld) -> None:
+def test_session_that_does_not_end_keeps_a_broker_down(copied: FakeWorld) -> None:
     copied.cluster.kill(1)
     found = apply.restart(copied, place(1), in_zookeeper=True, patience=replace(PATIENCE, znode_ms=3_000)).finding
     assert found is not None and found.id == "broker-session-active"
@@ -121,7 +121,7 @@ def test_nothing_is_deleted_while_a_controller_lives(copied: FakeWorld) -> None:
     assert {"/controller", "/migration"} <= copied.cluster.znodes.keys()
 
 
-def test_a_controller_that_comes_back_between_two_looks_is_seen(copied: FakeWorld) -> None:
+def test_controller_that_comes_back_between_two_looks_is_seen(copied: FakeWorld) -> None:
     apply.stop_controllers(copied, CONTROLLERS, patience=PATIENCE)
     looks = []
 
@@ -146,7 +146,7 @@ def test_znode_is_not_deleted_while_running_controllers_are_unknown(
     assert found is not None and found.id == "controller-state-unknown"
 
 
-def test_the_rollback_in_its_order(copied: FakeWorld) -> None:
+def test_rollback_in_its_order(copied: FakeWorld) -> None:
     kept = []
     for state in (znode for znode in copied.cluster.znodes if znode.endswith("/state")):
         copied.cluster.put(
@@ -165,7 +165,7 @@ def test_the_rollback_in_its_order(copied: FakeWorld) -> None:
     assert copied.cluster.harm == []
 
 
-def test_a_controller_of_zookeeper_is_never_deleted(world: FakeWorld) -> None:
+def test_controller_of_zookeeper_is_never_deleted(world: FakeWorld) -> None:
     before = world.cluster.znodes["/controller"]
     assert apply.delete_controller(world, CONTROLLERS, lambda znode: "x", patience=PATIENCE).evidence == {
         "already": True
@@ -176,7 +176,7 @@ def test_a_controller_of_zookeeper_is_never_deleted(world: FakeWorld) -> None:
     assert found is not None and found.id == "znode-unreadable"
 
 
-def test_a_znode_that_changed_meanwhile_is_left_alone(copied: FakeWorld) -> None:
+def test_znode_that_changed_meanwhile_is_left_alone(copied: FakeWorld) -> None:
     apply.stop_controllers(copied, CONTROLLERS, patience=PATIENCE)
     copied.before_write = lambda path: copied.cluster.put(path, copied.cluster.znodes[path].data)
     with pytest.raises(RefusedError, match="another version"):

@@ -60,7 +60,7 @@ def stopped(world: FakeWorld) -> list[int]:
 
 
 @pytest.mark.parametrize("until", ["M2", "M3"])
-def test_a_quorum_is_prepared_as_a_whole(until: str, tmp_path: Path) -> None:
+def test_quorum_is_prepared_as_a_whole(until: str, tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = forward(FakeWorld(cluster), tmp_path, until=until)
     assert (result.outcome, result.state_after) == (Outcome.DONE, until), result.findings
@@ -213,7 +213,7 @@ def test_node_failure_before_a_restart_stops_the_run(how: str, phase: str, victi
 
 
 @pytest.mark.parametrize("dead", [(3002,), (3002, 3003)])
-def test_a_controller_is_not_restarted_without_another_majority(dead: tuple[int, ...]) -> None:
+def test_controller_is_not_restarted_without_another_majority(dead: tuple[int, ...]) -> None:
     cluster = at_phase("M8")
     step = Step(action=Move.RESTART_NODE, target="controller 3001", gate="", why="", node=3001,
                 role=Role.CONTROLLER, file=File.FINAL)  # fmt: skip
@@ -227,7 +227,7 @@ def test_a_controller_is_not_restarted_without_another_majority(dead: tuple[int,
     assert majority_at_risk(cluster.observe(), dead_itself) == ()  # its start takes nothing away
 
 
-def test_a_controller_that_lags_is_none_of_the_majority() -> None:
+def test_controller_that_lags_is_none_of_the_majority() -> None:
     cluster = at_phase("M8")
     step = Step(action=Move.RESTART_NODE, target="controller 3001", gate="", why="", node=3001,
                 role=Role.CONTROLLER, file=File.FINAL)  # fmt: skip
@@ -246,7 +246,7 @@ def test_a_controller_that_lags_is_none_of_the_majority() -> None:
     assert [finding.id for finding in majority_at_risk(lagging, step)] == expected
 
 
-def test_the_last_replica_that_answers_is_not_restarted() -> None:
+def test_last_replica_that_answers_is_not_restarted() -> None:
     # orders-1 has its replicas on brokers 1 and 2; broker 1 was killed, and stays in the ISR for some seconds.
     cluster = at_phase("M6")
     step = Step(action=Move.RESTART_NODE, target="broker 2", gate="", why="", node=2, role=Role.BROKER,
@@ -276,7 +276,7 @@ def test_gate_of_a_started_node_stays_closed_until_the_node_answers(tmp_path: Pa
         )
 
 
-def test_a_second_driver_is_refused_whatever_its_journal(tmp_path: Path) -> None:
+def test_second_driver_is_refused_whatever_its_journal(tmp_path: Path) -> None:
     cluster = at_phase("M3")
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
@@ -286,7 +286,7 @@ def test_a_second_driver_is_refused_whatever_its_journal(tmp_path: Path) -> None
     assert caught.value.id == "concurrent-migration-run"
 
 
-def test_a_lock_that_is_lost_ends_the_run_before_its_next_step(tmp_path: Path) -> None:
+def test_lock_that_is_lost_ends_the_run_before_its_next_step(tmp_path: Path) -> None:
     cluster = at_phase("M3")
     world = FakeWorld(cluster)
     acts: list[int] = []

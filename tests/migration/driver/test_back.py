@@ -66,9 +66,7 @@ def test_killed_at_an_act_the_next_run_gets_there(phase: str, every: int, tmp_pa
 
 
 @pytest.mark.parametrize("id", ["zookeeper-of-another-cluster", "node-of-another-cluster"])
-def test_an_inventory_that_mixes_up_clusters_is_refused(
-    id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inventory_that_mixes_up_clusters_is_refused(id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = at_phase("M6")
     world = FakeWorld(cluster)
     look = world.observe

@@ -78,7 +78,7 @@ def drive(world: FakeWorld, folder: Path, *, back: bool = False, wall: Callable[
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jumps", [(6 * HOUR_MS, -6 * HOUR_MS), (0, 0, 0, -HOUR_MS), (0, 30 * 24 * HOUR_MS)])
-def test_a_wall_clock_that_jumps_at_every_observation_changes_nothing(jumps: tuple[int, ...], tmp_path: Path) -> None:
+def test_wall_clock_that_jumps_at_every_observation_changes_nothing(jumps: tuple[int, ...], tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = drive(WrongClock(cluster, cycle(jumps)), tmp_path, wall=_jumping(jumps))
     assert (result.outcome, result.state_after) == (Outcome.DONE, "M8"), result.findings
@@ -95,7 +95,7 @@ def _jumping(jumps: tuple[int, ...]) -> Callable[[], int]:
 
 
 @pytest.mark.parametrize("hours", [-72, -1, 0, 1, 72])
-def test_a_dual_write_that_hangs_is_seen_whatever_the_clock_of_the_observer(hours: int, tmp_path: Path) -> None:
+def test_dual_write_that_hangs_is_seen_whatever_the_clock_of_the_observer(hours: int, tmp_path: Path) -> None:
     cluster = StuckCluster()
     _as_at_m6(cluster)
     cluster.is_stuck = True
@@ -110,7 +110,7 @@ def test_a_dual_write_that_hangs_is_seen_whatever_the_clock_of_the_observer(hour
 
 
 @pytest.mark.parametrize("hours", [-72, -1, 0, 1, 72])
-def test_a_dual_write_that_advances_is_not_stuck(hours: int) -> None:
+def test_dual_write_that_advances_is_not_stuck(hours: int) -> None:
     # A log that was read some seconds after the tree is further on, and that is all.
     cluster = at_phase("M6")
     seen = cluster.observe()
@@ -121,14 +121,14 @@ def test_a_dual_write_that_advances_is_not_stuck(hours: int) -> None:
     assert evidence_of(mixed).dual_write.follows is True
 
 
-def test_an_age_by_clocks_that_contradict_each_other_is_none() -> None:
+def test_age_by_clocks_that_contradict_each_other_is_none() -> None:
     # No node reports the time, and the observer's clock is behind ZooKeeper's: the age of the znode is unknown.
     behind = HEALTHY["M6"].but(end=400, migration=300, migration_age_ms=-HOUR_MS).observation()
     found = evidence_of(behind).dual_write
     assert (found.lag, found.age_ms, found.follows) == (99, None, False)
 
 
-def test_a_token_is_expired_by_the_clock_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_is_expired_by_the_clock_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     # A missing token that only the observer's clock calls expired is a difference.
     seen = at_phase("M6").observe()
     asked: list[CompareFacts] = []

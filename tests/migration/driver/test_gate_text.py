@@ -32,7 +32,7 @@ def wait(action: Move) -> Step:
         (False, File.FINAL, "controller 3001 answers"),
     ],
 )
-def test_a_controller_that_still_runs_with_its_earlier_file(has_flag: bool, file: File, words: str) -> None:
+def test_controller_that_still_runs_with_its_earlier_file(has_flag: bool, file: File, words: str) -> None:
     observation = _M8.but(flags={3001: has_flag}).observation()
     assert observed_instead(observation, restart(3001, Role.CONTROLLER, file)) == words
 
@@ -54,7 +54,7 @@ def test_controller_known_from_the_quorum_only_is_named_in_the_wait() -> None:
         (_M7, 2, "broker 2 answers and runs in migration mode, registered as migrating"),
     ],
 )
-def test_a_broker_by_its_mode_and_its_own_registration(seen: Seen, id: int, words: str) -> None:
+def test_broker_by_its_mode_and_its_own_registration(seen: Seen, id: int, words: str) -> None:
     assert observed_instead(seen.observation(), restart(id, Role.BROKER)) == words
 
 
@@ -66,12 +66,12 @@ def test_a_broker_by_its_mode_and_its_own_registration(seen: Seen, id: int, word
         ({3001: True}, "controller 3001 leads, /migration is not-copied"),
     ],
 )
-def test_a_quorum_that_is_waited_for(controllers: dict[int, bool | None], words: str) -> None:
+def test_quorum_that_is_waited_for(controllers: dict[int, bool | None], words: str) -> None:
     observation = _M3.but(controllers=controllers).observation()
     assert observed_instead(observation, wait(Move.WAIT_QUORUM)) == words
 
 
-def test_a_quorum_without_a_leader() -> None:
+def test_quorum_without_a_leader() -> None:
     observation = _with_answer(QuorumSeen(partition_error=6))
     assert observed_instead(observation, wait(Move.WAIT_QUORUM)) == "no controller leads yet"
 
@@ -94,7 +94,7 @@ def test_holder_of_the_controller_znode_is_named_while_an_election_or_the_copy_i
     assert observed_instead(observation, wait(Move.WAIT_COPY)) == copy
 
 
-def test_a_node_that_is_silent_and_a_file_that_is_not_in_place() -> None:
+def test_node_that_is_silent_and_a_file_that_is_not_in_place() -> None:
     observation = _M4.but(modes={**_M4.modes, 2: None}).observation()
     step = restart(2, Role.BROKER, File.MIGRATION)
     assert observed_instead(observation, step) == "broker 2 does not answer yet"

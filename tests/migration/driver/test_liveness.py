@@ -31,7 +31,7 @@ def seen(*alive: int, of: tuple[int, ...] = (3001, 3002, 3003), observed: tuple[
     [((3001, 3002, 3003), None), ((3001, 3002), [3002]), ((3001,), [])],
     ids=["three answer", "two answer", "one answers"],
 )
-def test_a_quorum_of_three_is_left_with_two_that_answer(alive: tuple[int, ...], counted: list[int] | None) -> None:
+def test_quorum_of_three_is_left_with_two_that_answer(alive: tuple[int, ...], counted: list[int] | None) -> None:
     found = majority_at_risk(seen(*alive), restart(3001, Role.CONTROLLER))
     assert [finding.evidence["alive"] for finding in found] == ([] if counted is None else [counted])
     if counted is not None:
@@ -42,7 +42,7 @@ def test_two_controllers_have_no_majority_to_lose() -> None:
     assert majority_at_risk(seen(3001, of=(3001, 3002)), restart(3001, Role.CONTROLLER)) == ()
 
 
-def test_the_voters_of_the_quorum_are_counted_and_not_only_those_that_were_observed() -> None:
+def test_voters_of_the_quorum_are_counted_and_not_only_those_that_were_observed() -> None:
     # Without it two of five would be left, although all three of the inventory answer.
     three = (3001, 3002, 3003)
     observation = seen(*three, of=(*three, 3004, 3005), observed=three)
@@ -73,12 +73,12 @@ def test_only_what_answers_is_stopped(action: Move, alive: bool, stops: bool) ->
     assert stops_a_living_node(observation, step) is stops
 
 
-def test_a_step_about_no_node_stops_none() -> None:
+def test_step_about_no_node_stops_none() -> None:
     step = Step(action=Move.STOP_NODE, target="controllers", gate="", why="")
     assert not stops_a_living_node(_M8.observation(), step)
 
 
-def test_the_partitions_that_a_restart_would_leave_without_a_replica_are_counted() -> None:
+def test_partitions_that_a_restart_would_leave_without_a_replica_are_counted() -> None:
     # orders-0 is on the brokers 1, 2 and 3, and all are in its ISR in ZooKeeper.
     cluster = HEALTHY["M4"]
     one_left = cluster.but(modes={**cluster.modes, 2: None, 3: None}).observation()

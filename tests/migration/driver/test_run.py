@@ -136,7 +136,7 @@ def test_killed_finalization_is_completed_by_the_next_run(every: int, tmp_path: 
         ],
     ),
 )
-def test_a_journal_of_the_version_before_is_resumed(
+def test_journal_of_the_version_before_is_resumed(
     sample: str, phase: str, go: str, outcome: Outcome, tmp_path: Path
 ) -> None:
     shutil.copy(JOURNALS / f"migration-{sample}.jsonl", tmp_path / "journal.jsonl")
@@ -158,7 +158,7 @@ def test_unknown_checks_have_to_be_accepted_by_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_barrier_before_the_last_broker(tmp_path: Path) -> None:
+def test_barrier_before_the_last_broker(tmp_path: Path) -> None:
     cluster = FakeCluster()
 
     def ask(_route, step):
@@ -247,7 +247,7 @@ def test_unobserved_strays_have_to_be_accepted(tmp_path: Path) -> None:
     )
 
 
-def test_a_deletion_that_nothing_confirms_is_an_unknown_outcome(tmp_path: Path) -> None:
+def test_deletion_that_nothing_confirms_is_an_unknown_outcome(tmp_path: Path) -> None:
     cluster = at_phase("M6")
     world = FakeWorld(cluster)
 
@@ -263,7 +263,7 @@ def test_a_deletion_that_nothing_confirms_is_an_unknown_outcome(tmp_path: Path) 
     assert_back(cluster)
 
 
-def test_an_operator_who_does_nothing_is_waited_for_with_reminders(tmp_path: Path) -> None:
+def test_operator_who_does_nothing_is_waited_for_with_reminders(tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = forward(FakeWorld(cluster, verbs=frozenset({Verb.GET_CONFIG, Verb.FORMAT})), tmp_path)
     assert [finding.id for finding in result.findings] == ["step-not-confirmed"]
@@ -271,7 +271,7 @@ def test_an_operator_who_does_nothing_is_waited_for_with_reminders(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_zookeeper_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None:
+def test_zookeeper_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None:
     cluster = FakeCluster()
     world, looks = FakeWorld(cluster), []
 
@@ -286,7 +286,7 @@ def test_a_zookeeper_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_zookeeper_that_stays_away_ends_the_run_where_it_is_safe(tmp_path: Path) -> None:
+def test_zookeeper_that_stays_away_ends_the_run_where_it_is_safe(tmp_path: Path) -> None:
     cluster = FakeCluster()
     world, looks = FakeWorld(cluster), []
 
@@ -331,7 +331,7 @@ def test_cluster_in_another_state_than_the_journal_has_to_be_accepted(tmp_path: 
     assert result.outcome is Outcome.DONE, result.findings
 
 
-def test_a_znode_that_another_process_changes_meanwhile_stops_it_and_the_next_run_continues(tmp_path: Path) -> None:
+def test_znode_that_another_process_changes_meanwhile_stops_it_and_the_next_run_continues(tmp_path: Path) -> None:
     cluster = at_phase("M6")
     world, struck = FakeWorld(cluster), []
 
@@ -363,7 +363,7 @@ def test_strays_stop_the_roll(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_journal_keeps_the_trees_of_both_barriers(tmp_path: Path) -> None:
+def test_journal_keeps_the_trees_of_both_barriers(tmp_path: Path) -> None:
     cluster = FakeCluster()
     forward(FakeWorld(cluster), tmp_path, until="M6")
     crew = open_crew(FakeWorld(cluster), tmp_path)
@@ -381,7 +381,7 @@ def test_the_journal_keeps_the_trees_of_both_barriers(tmp_path: Path) -> None:
         (9, None, ("no controller leads",)),
     ],
 )
-def test_a_controller_counts_when_it_has_caught_up(
+def test_controller_counts_when_it_has_caught_up(
     end_offset: int, high_watermark: int | None, says: tuple[str, ...]
 ) -> None:
     voters = (ReplicaSeen(id=7, log_end_offset=end_offset),)

@@ -51,7 +51,7 @@ def assert_same(expected: list[Word], found: list[Word]) -> None:
 
 
 @pytest.mark.parametrize("phase", ["M0", *PHASES])
-def test_the_driver_does_what_was_shown(phase: str, tmp_path: Path) -> None:
+def test_driver_does_what_was_shown(phase: str, tmp_path: Path) -> None:
     cluster = at_phase(phase)
     expected = shown(cluster)
     assert_same(expected, words_of(go_back(FakeWorld(cluster), tmp_path)))
@@ -59,7 +59,7 @@ def test_the_driver_does_what_was_shown(phase: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("phase", ["M3", "M6", "M8"])
-def test_a_controller_that_cannot_be_seen_is_wiped_as_shown(phase: str, tmp_path: Path) -> None:
+def test_controller_that_cannot_be_seen_is_wiped_as_shown(phase: str, tmp_path: Path) -> None:
     # Its host is gone; what was formatted for this try has to go all the same.
     cluster = at_phase(phase)
     cluster.stop(3003)

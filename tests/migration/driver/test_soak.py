@@ -36,7 +36,7 @@ def finalize(world: FakeWorld, folder: Path, *, soak_hours: float = 0, accepted:
 
 
 @pytest.mark.slow
-def test_the_hours_of_the_inventory_have_to_pass(world: FakeWorld, tmp_path: Path) -> None:
+def test_hours_of_the_inventory_have_to_pass(world: FakeWorld, tmp_path: Path) -> None:
     result = finalize(world, tmp_path, soak_hours=2)
     assert (result.outcome, result.state_after) == (Outcome.REFUSED, "M8")
     (found,) = (finding for finding in result.findings if finding.id == "soak-too-short")
@@ -46,7 +46,7 @@ def test_the_hours_of_the_inventory_have_to_pass(world: FakeWorld, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_an_operator_may_know_better(world: FakeWorld, tmp_path: Path) -> None:
+def test_operator_may_know_better(world: FakeWorld, tmp_path: Path) -> None:
     result = finalize(world, tmp_path, soak_hours=168, accepted=KNOWN | {"soak-too-short"})
     assert (result.outcome, result.state_after) == (Outcome.DONE, "M11")
 
@@ -66,7 +66,7 @@ def elect_at(world: FakeWorld, monkeypatch: pytest.MonkeyPatch, *looks: int) -> 
 
 
 @pytest.mark.slow
-def test_an_election_between_the_observations_begins_them_again(
+def test_election_between_the_observations_begins_them_again(
     world: FakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elect_at(world, monkeypatch, 2)
@@ -76,7 +76,7 @@ def test_an_election_between_the_observations_begins_them_again(
     assert world.clock.now_ms() - began_ms >= 4 * 10_000
 
 
-def test_a_quorum_that_is_never_calm_is_not_finalized(
+def test_quorum_that_is_never_calm_is_not_finalized(
     world: FakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elect_at(world, monkeypatch, *range(2, 40))

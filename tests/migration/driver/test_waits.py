@@ -46,7 +46,7 @@ def with_local_disks(crew: RunContext) -> RunContext:
     return changed(crew, inventory=changed(crew.inventory, nodes=nodes))
 
 
-def test_a_format_that_is_asked_for_is_waited_for_until_it_is_seen(tmp_path: Path) -> None:
+def test_format_that_is_asked_for_is_waited_for_until_it_is_seen(tmp_path: Path) -> None:
     cluster, events, begged = FakeCluster(), [], []
     world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
     world.operator = begged.append
@@ -70,7 +70,7 @@ def test_a_format_that_is_asked_for_is_waited_for_until_it_is_seen(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_disk_that_is_formatted_for_another_cluster_does_not_count(tmp_path: Path) -> None:
+def test_disk_that_is_formatted_for_another_cluster_does_not_count(tmp_path: Path) -> None:
     cluster, events = FakeCluster(), []
     world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
     world.operator = lambda request: cluster.format(request.node, "Another-cluster-id-22ch")
@@ -79,7 +79,7 @@ def test_a_disk_that_is_formatted_for_another_cluster_does_not_count(tmp_path: P
     assert "format-disk controller 3001: done" not in {event.text for event in events}
 
 
-def test_a_format_that_cannot_be_observed_stays_asked_and_is_not_called_done(tmp_path: Path) -> None:
+def test_format_that_cannot_be_observed_stays_asked_and_is_not_called_done(tmp_path: Path) -> None:
     cluster, events = FakeCluster(), []
     world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
     world.operator = world.carry_out
@@ -102,7 +102,7 @@ def test_stop_hook_without_effect_is_reported(verbs, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_restart_hook_that_did_nothing_is_seen_by_the_mode(tmp_path: Path) -> None:
+def test_restart_hook_that_did_nothing_is_seen_by_the_mode(tmp_path: Path) -> None:
     cluster, events = at_phase("M3"), []
     world = FakeWorld(cluster, verbs=ALL - {Verb.STOP})
     world.faults = [(Verb.RESTART, 2, LIE)]
@@ -214,7 +214,7 @@ class SlowBoot(FakeWorld):
 
 
 @pytest.mark.slow
-def test_a_broker_that_boots_is_not_restarted_by_the_next_run(tmp_path: Path) -> None:
+def test_broker_that_boots_is_not_restarted_by_the_next_run(tmp_path: Path) -> None:
     start = at_phase("M3")
     for act in range(1, 60):
         cluster = copy.deepcopy(start)
@@ -241,7 +241,7 @@ def test_a_broker_that_boots_is_not_restarted_by_the_next_run(tmp_path: Path) ->
     pytest.fail("no run was killed while the broker booted")
 
 
-def test_a_broker_whose_process_is_gone_is_started_again(tmp_path: Path) -> None:
+def test_broker_whose_process_is_gone_is_started_again(tmp_path: Path) -> None:
     events: list[Event] = []
     cluster = at_phase("M3")
     crew = crew_of(FakeWorld(cluster), tmp_path, events)
@@ -256,7 +256,7 @@ def test_a_broker_whose_process_is_gone_is_started_again(tmp_path: Path) -> None
     assert not any("is booting" in event.text for event in events)
 
 
-def test_a_start_for_another_phase_is_not_a_boot(tmp_path: Path) -> None:
+def test_start_for_another_phase_is_not_a_boot(tmp_path: Path) -> None:
     events: list[Event] = []
     cluster = at_phase("M6")
     crew = crew_of(FakeWorld(cluster), tmp_path, events)
@@ -268,7 +268,7 @@ def test_a_start_for_another_phase_is_not_a_boot(tmp_path: Path) -> None:
     assert not any("is booting" in event.text for event in events)
 
 
-def test_a_warning_that_is_not_accepted_is_reported_while_it_may_still_pass(tmp_path: Path) -> None:
+def test_warning_that_is_not_accepted_is_reported_while_it_may_still_pass(tmp_path: Path) -> None:
     events: list[Event] = []
     crew = crew_of(FakeWorld(FakeCluster()), tmp_path, events)
     with crew.journal:
@@ -279,7 +279,7 @@ def test_a_warning_that_is_not_accepted_is_reported_while_it_may_still_pass(tmp_
     assert any(event.kind == "wait" and "findings to pass before" in event.text and event.seen for event in events)
 
 
-def test_the_epoch_that_the_run_itself_raised_is_nothing_to_accept(tmp_path: Path) -> None:
+def test_epoch_that_the_run_itself_raised_is_nothing_to_accept(tmp_path: Path) -> None:
     cluster = at_phase("M3")
     for _ in range(3):
         for controller in cluster.controllers:
@@ -290,7 +290,7 @@ def test_the_epoch_that_the_run_itself_raised_is_nothing_to_accept(tmp_path: Pat
     assert forward(crew_of(FakeWorld(cluster), tmp_path, []), "M4L").outcome is Outcome.DONE
 
 
-def test_a_rollback_that_goes_as_planned_raises_no_alarm(tmp_path: Path) -> None:
+def test_rollback_that_goes_as_planned_raises_no_alarm(tmp_path: Path) -> None:
     events: list[Event] = []
     cluster = at_phase("M6")
     crew = crew_of(FakeWorld(cluster), tmp_path, events)

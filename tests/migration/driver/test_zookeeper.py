@@ -37,7 +37,7 @@ class Away(FakeWorld):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 8])
-def test_a_broker_that_is_stopped_is_started_when_zookeeper_is_back(times: int, tmp_path: Path) -> None:
+def test_broker_that_is_stopped_is_started_when_zookeeper_is_back(times: int, tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = forward(Away(cluster, Verb.STOP, 2, times), tmp_path)
     assert (result.outcome, result.state_after) == (Outcome.DONE, "M8"), result.findings
@@ -45,7 +45,7 @@ def test_a_broker_that_is_stopped_is_started_when_zookeeper_is_back(times: int, 
 
 
 @pytest.mark.slow
-def test_a_zookeeper_that_stays_away_behind_a_stop_is_reported_and_the_next_run_starts_the_broker(
+def test_zookeeper_that_stays_away_behind_a_stop_is_reported_and_the_next_run_starts_the_broker(
     tmp_path: Path,
 ) -> None:
     cluster = FakeCluster()
@@ -89,7 +89,7 @@ def test_no_permission_is_not_waited_for(tmp_path: Path) -> None:
     assert_back(cluster)
 
 
-def test_a_server_without_its_quorum_is_not_looked_at_as_if_it_were_new(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_without_its_quorum_is_not_looked_at_as_if_it_were_new(monkeypatch: pytest.MonkeyPatch) -> None:
     # It lets read what may be old, and nothing could be written: the driver waits for the others, and says so.
     inventory = inventory_of(FakeCluster())
     old = warning("zookeeper-read-only", "ZooKeeper zk:2181", "it has lost its quorum and only lets read", "")
@@ -107,7 +107,7 @@ def _ended(result: RunResult) -> tuple[Outcome, str, str]:
     return result.outcome, result.findings[-1].id, last
 
 
-def test_the_modes_of_brokers_are_left_alone_while_nothing_is_seen(tmp_path: Path) -> None:
+def test_modes_of_brokers_are_left_alone_while_nothing_is_seen(tmp_path: Path) -> None:
     cluster = at_phase("M6")
     world = FakeWorld(cluster)
     world.unreachable = 10_000
@@ -130,7 +130,7 @@ class InterruptedCluster(FakeCluster):
 
 
 @pytest.mark.slow
-def test_a_claim_that_was_interrupted_is_reported_and_not_waited_for(tmp_path: Path) -> None:
+def test_claim_that_was_interrupted_is_reported_and_not_waited_for(tmp_path: Path) -> None:
     # Seen on 3.9.2: ControllerMovedException without end, and no controller until the leader is restarted.
     cluster = InterruptedCluster()
     began_ms = cluster.now_ms
@@ -169,7 +169,7 @@ class Deaf(FakeCluster):
 
 
 @pytest.mark.slow
-def test_a_zookeeper_election_that_does_not_come_is_reported_soon_and_resumed(tmp_path: Path) -> None:
+def test_zookeeper_election_that_does_not_come_is_reported_soon_and_resumed(tmp_path: Path) -> None:
     cluster = Deaf()
     assert forward(FakeWorld(cluster), tmp_path, until="M6").state_after == "M6"
     began_ms, cluster.is_deaf = cluster.now_ms, True

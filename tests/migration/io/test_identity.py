@@ -57,7 +57,7 @@ def cluster(id: str) -> Reply:
     return Reply(body={"ClusterId": id, "ControllerId": 1, "Brokers": nodes})
 
 
-def test_a_broker_names_its_cluster_and_itself() -> None:
+def test_broker_names_its_cluster_and_itself() -> None:
     def script(request: Asked) -> Any:
         return (
             described(3)(request)
@@ -73,7 +73,7 @@ def test_a_broker_names_its_cluster_and_itself() -> None:
     assert seen.endpoints == {7: "b7:9092"}
 
 
-def test_a_broker_that_may_not_be_asked_for_its_settings_names_its_cluster() -> None:
+def test_broker_that_may_not_be_asked_for_its_settings_names_its_cluster() -> None:
     denied = {"ErrorCode": 31, "ErrorMessage": "denied", "ResourceType": 4, "ResourceName": "1", "Configs": []}
     with broker(DescribeCluster=cluster(OURS), DescribeConfigs=Reply(body={"Results": [denied]})) as node:
         seen = asked(node)
@@ -92,13 +92,13 @@ def quorum() -> Iterator[FakeQuorum]:
         yield made
 
 
-def test_a_controller_from_3_7_on(quorum: FakeQuorum) -> None:
+def test_controller_from_3_7_on(quorum: FakeQuorum) -> None:
     seen = asked(str(quorum.address(2)))
     assert (seen.role, seen.cluster_id, seen.node_id) == (Role.CONTROLLER, OTHER, 2)
 
 
 @pytest.mark.parametrize(("code", "is_ours"), [(104, False), (0, True), (6, True)])
-def test_a_controller_before_3_7_refuses_a_fetch_for_another_cluster(code: int, is_ours: bool) -> None:
+def test_controller_before_3_7_refuses_a_fetch_for_another_cluster(code: int, is_ours: bool) -> None:
     fetches: list[Any] = []
 
     def script(request: Asked) -> Any:
@@ -127,7 +127,7 @@ def test_a_controller_before_3_7_refuses_a_fetch_for_another_cluster(code: int, 
         (f"cluster.id={OURS}\nnode.id=3002\n", False),
     ],
 )
-def test_a_disk_of_another_cluster_or_node_is_not_put_aside(meta: str, wiped: bool, tmp_path: Path) -> None:
+def test_disk_of_another_cluster_or_node_is_not_put_aside(meta: str, wiped: bool, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     (disk / "meta.properties").write_text(meta)

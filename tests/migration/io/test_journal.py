@@ -70,7 +70,7 @@ def test_cut_after_every_byte_it_remembers_what_is_whole(tmp_path: Path) -> None
             assert isinstance(journal.recorded, JournalState)
 
 
-def test_an_edited_line_is_reported(tmp_path: Path) -> None:
+def test_edited_line_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "j"
     with opened(path) as journal:
         story(journal)
@@ -107,7 +107,7 @@ def test_after_a_rollback_another_one_may_begin_with_files_of_its_own(tmp_path: 
         assert journal.recorded.state is None
 
 
-def test_the_first_original_of_a_node_counts(tmp_path: Path) -> None:
+def test_first_original_of_a_node_counts(tmp_path: Path) -> None:
     with opened(tmp_path / "j") as journal:
         journal.append("begin", {"goal": FORWARD, "migration": IDENTITY})
         first = journal.keep("original", {"node": "broker 1"}, b"first")
@@ -116,7 +116,7 @@ def test_the_first_original_of_a_node_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"other")])
-def test_a_kept_file_that_is_gone_or_differs_is_reported(tmp_path: Path, damage) -> None:
+def test_kept_file_that_is_gone_or_differs_is_reported(tmp_path: Path, damage) -> None:
     with opened(tmp_path / "j") as journal:
         name = journal.keep("original", {"node": "broker 1"}, b"content")
         damage(journal.folder / name)

@@ -73,7 +73,7 @@ def sha(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def test_a_hook_gets_the_facts_as_words_and_in_its_environment(tmp_path: Path) -> None:
+def test_hook_gets_the_facts_as_words_and_in_its_environment(tmp_path: Path) -> None:
     run = world_of(tmp_path).ask(request(Verb.RESTART))
     assert (run.end, run.stdout) == (HookEnd.DONE, b"127.0.0.1 restart 1 kraft 12\n")
 
@@ -108,7 +108,7 @@ def test_commands_for_the_operator_can_be_pasted(tmp_path: Path) -> None:
         assert "'/etc/my kafka/c.properties'" in "".join(by_hand(node, request(verb, 3001)))
 
 
-def test_a_node_that_the_inventory_does_not_name_is_an_error(tmp_path: Path) -> None:
+def test_node_that_the_inventory_does_not_name_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no node 7"):
         world_of(tmp_path).ask(request(Verb.RESTART, 7))
 
@@ -121,7 +121,7 @@ def test_moments_come_in_three_forms(tmp_path: Path) -> None:
     assert (values["since_s"], values["since_time"]) == ("1790000000", "2026-09-21T14:13:20Z")
 
 
-def test_a_port_is_open_refused_or_unknown(tmp_path: Path) -> None:
+def test_port_is_open_refused_or_unknown(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         world = world_of(tmp_path, broker=f"127.0.0.1:{port}")
@@ -130,7 +130,7 @@ def test_a_port_is_open_refused_or_unknown(tmp_path: Path) -> None:
     assert world_of(tmp_path, broker="nowhere.invalid:9092").listens(1) is None
 
 
-def test_a_brokers_own_word_about_its_controller(tmp_path: Path) -> None:
+def test_brokers_own_word_about_its_controller(tmp_path: Path) -> None:
     body = {"Brokers": [], "ClusterId": "x", "ControllerId": 2, "Topics": []}
     with FakeBroker(lambda asked: Reply(body=body) if asked.name == "Metadata" else None) as broker:
         world = world_of(tmp_path, broker=str(broker.address))
@@ -169,7 +169,7 @@ def test_local_disks_are_put_aside_not_deleted(tmp_path: Path) -> None:
     assert world.ask(request(Verb.FS_PROBE, log_dirs=(str(tmp_path / "data"),))).stdout.endswith(b"orders-0-stray\n")
 
 
-def test_a_local_controller_is_formatted_once_and_never_over(tmp_path: Path) -> None:
+def test_local_controller_is_formatted_once_and_never_over(tmp_path: Path) -> None:
     world = world_of(tmp_path)
     (tmp_path / "controller.properties").write_text(
         f"process.roles=controller\nnode.id=3001\nlisteners=C://127.0.0.1:9\ncontroller.listener.names=C\n"

@@ -72,7 +72,7 @@ def test_lock_path_is_outside_of_kafkas_paths() -> None:
     assert PATH.count("/") == 1
 
 
-def test_the_second_driver_is_refused_whatever_its_journal() -> None:
+def test_second_driver_is_refused_whatever_its_journal() -> None:
     ensemble = Ensemble()
     with taken(ensemble, driver()) as lock:
         lock.check()
@@ -93,7 +93,7 @@ def test_the_second_driver_is_refused_whatever_its_journal() -> None:
         pass
 
 
-def test_a_driver_that_was_killed_is_succeeded_at_once_with_its_journal() -> None:
+def test_driver_that_was_killed_is_succeeded_at_once_with_its_journal() -> None:
     # The next one holds the journal's own lock, so the one before is gone; its session lingers.
     ensemble = Ensemble()
     dead = taken(ensemble, driver())
@@ -106,7 +106,7 @@ def test_a_driver_that_was_killed_is_succeeded_at_once_with_its_journal() -> Non
         dead.check()
 
 
-def test_a_lock_that_is_lost_is_reported() -> None:
+def test_lock_that_is_lost_is_reported() -> None:
     ensemble = Ensemble()
     lock = taken(ensemble, driver())
     ensemble.expire(1)
@@ -118,7 +118,7 @@ def test_a_lock_that_is_lost_is_reported() -> None:
         lock.check()
 
 
-def test_a_zookeeper_that_is_away_is_not_a_lost_lock() -> None:
+def test_zookeeper_that_is_away_is_not_a_lost_lock() -> None:
     ensemble = Ensemble()
     session = ensemble.open()
     lock = take_lock(lambda: session, driver())  # type: ignore[arg-type,return-value]
@@ -129,7 +129,7 @@ def test_a_zookeeper_that_is_away_is_not_a_lost_lock() -> None:
     lock.check()
 
 
-def test_the_session_of_who_is_refused_is_closed() -> None:
+def test_session_of_who_is_refused_is_closed() -> None:
     ensemble, sessions = Ensemble(), []
     taken(ensemble, driver())
 
@@ -143,7 +143,7 @@ def test_the_session_of_who_is_refused_is_closed() -> None:
 
 
 @pytest.mark.parametrize("data", [None, b"", b"{", b"[]", b'{"pid": "x", "since_ms": -1}', b"\xff"])
-def test_a_lock_that_cannot_be_read_keeps_everybody_out(data: bytes | None) -> None:
+def test_lock_that_cannot_be_read_keeps_everybody_out(data: bytes | None) -> None:
     ensemble = Ensemble()
     ensemble.znodes[PATH] = Znode(path=PATH, data=data, ephemeral_owner=77)
     assert holder_in(data).file == "unknown"
@@ -151,7 +151,7 @@ def test_a_lock_that_cannot_be_read_keeps_everybody_out(data: bytes | None) -> N
         taken(ensemble, driver(file="unknown"))
 
 
-def test_the_lock_names_this_process(tmp_path: Path) -> None:
+def test_lock_names_this_process(tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
     journal.write_text("")
     me = this_driver(str(journal), now_ms=5)

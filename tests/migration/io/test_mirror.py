@@ -58,7 +58,7 @@ def _compared(captured, *, nodes=(CONTROLLER,), changed=None) -> Comparison:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_real_migration_has_no_difference(captured, release):
+def test_real_migration_has_no_difference(captured, release):
     answer = _compared(captured[release])
     assert answer.phase is Phase.DUAL_WRITE
     assert answer.differences == ()
@@ -171,7 +171,7 @@ PHASES = {
 
 
 @pytest.mark.parametrize("name", PHASES)
-def test_a_cluster_in_every_state_has_no_unexplained_difference(name, tmp_path):
+def test_cluster_in_every_state_has_no_unexplained_difference(name, tmp_path):
     # None of them lost anything; what a state does to ZooKeeper or KRaft is explained by it.
     with tarfile.open(STATES / f"{name}.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")

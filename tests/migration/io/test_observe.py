@@ -112,7 +112,7 @@ def ids(found: Observation) -> list[str]:
     return [finding.id for finding in found.findings]
 
 
-def test_a_cluster(tmp_path: Path, zookeeper: None):
+def test_cluster(tmp_path: Path, zookeeper: None):
     with cluster(tmp_path, zookeeper_broker(), zookeeper_broker(ready=True)) as inventory:
         found = seen(inventory)
     assert ids(found) == []
@@ -183,9 +183,7 @@ def test_silent_zookeeper_leaves_time_for_the_nodes(tmp_path: Path, monkeypatch:
     assert took < 50
 
 
-def test_the_controllers_are_asked_right_behind_the_tree(
-    tmp_path: Path, zookeeper: None, monkeypatch: pytest.MonkeyPatch
-):
+def test_controllers_are_asked_right_behind_the_tree(tmp_path: Path, zookeeper: None, monkeypatch: pytest.MonkeyPatch):
     # A broker that hangs takes ten seconds, in which the log grows: compared with that, dual write seemed stuck.
     asked: list[tuple[Address, ...]] = []
 
@@ -216,7 +214,7 @@ def test_hanging_controller_is_not_reported_as_gone(tmp_path: Path, zookeeper: N
     assert "which is not gone" not in words["controller 2"]
 
 
-def test_a_port_of_the_other_kind(tmp_path: Path, zookeeper: None):
+def test_port_of_the_other_kind(tmp_path: Path, zookeeper: None):
     with cluster(tmp_path, zookeeper_broker()) as inventory:
         broker, first, second = inventory.nodes
         wrong = changed(broker, address=first.address), changed(first, address=broker.address), second
@@ -249,7 +247,7 @@ def test_holder_of_the_lock_is_observed(tmp_path: Path, monkeypatch: pytest.Monk
         assert found.lock == LockSeen(holder=expected)
 
 
-def test_a_lock_that_may_not_be_read_costs_itself_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_lock_that_may_not_be_read_costs_itself_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     class Closed(FakeZooKeeper):
         def read(self, path: str) -> Znode | None:
             raise UnreachableError("no permission", id="zookeeper-no-permission")
@@ -309,7 +307,7 @@ def unreadable(found: Observation) -> list[str]:
 
 
 @pytest.mark.parametrize("names", [None, (), ("lost+found",), ("meta.properties",)])
-def test_a_disk_that_is_seen_empty_is_not_an_open_question(
+def test_disk_that_is_seen_empty_is_not_an_open_question(
     tmp_path: Path, zookeeper: None, names: tuple[str, ...] | None
 ):
     # Not there yet, empty, freshly mounted, formatted and never started: known, each of them.
@@ -327,7 +325,7 @@ def test_a_disk_that_is_seen_empty_is_not_an_open_question(
     assert node.directories[0].directory_id == (None if node.has_empty_disk else "J8qXRwI-Qyi2G0guFTiuYw")
 
 
-def test_a_disk_that_was_not_looked_at_is_not_empty(tmp_path: Path, zookeeper: None):
+def test_disk_that_was_not_looked_at_is_not_empty(tmp_path: Path, zookeeper: None):
     found = controllers_down(tmp_path, tmp_path / "disk", more='[hooks]\ntemplate = "manual"')
     assert found.controllers[0].directories is None
     assert found.controllers[0].has_empty_disk is None
@@ -337,7 +335,7 @@ def test_a_disk_that_was_not_looked_at_is_not_empty(tmp_path: Path, zookeeper: N
 @pytest.mark.parametrize(
     ("said", "is_empty"), [("print(d)", True), ("print(d, d + '/a-0', sep=chr(10))", False), ("0", None)]
 )
-def test_an_empty_disk_by_hook(tmp_path: Path, zookeeper: None, said: str, is_empty: bool | None):
+def test_empty_disk_by_hook(tmp_path: Path, zookeeper: None, said: str, is_empty: bool | None):
     code = f"import sys; d = sys.argv[1]; {said}"
     more = f"[hooks]\nfs_probe = ['{sys.executable}', '-c', \"{code}\", '{{log_dirs*}}']"
     found = _one(tmp_path, more=more, each='log_dirs = ["/d1"]')
@@ -345,7 +343,7 @@ def test_an_empty_disk_by_hook(tmp_path: Path, zookeeper: None, said: str, is_em
     assert found.brokers[0].strays == ()
 
 
-def test_a_controller_that_answers_has_no_empty_disk(tmp_path: Path, zookeeper: None):
+def test_controller_that_answers_has_no_empty_disk(tmp_path: Path, zookeeper: None):
     (tmp_path / "disk").mkdir()
     for id in (11, 1, 2):
         (tmp_path / f"{id}.properties").write_text("log.dirs=disk\n")
@@ -354,7 +352,7 @@ def test_a_controller_that_answers_has_no_empty_disk(tmp_path: Path, zookeeper: 
     assert "are empty" in found.findings[0].message
 
 
-def test_a_copy_and_a_log(tmp_path: Path, zookeeper: None):
+def test_copy_and_a_log(tmp_path: Path, zookeeper: None):
     (tmp_path / "copy").write_text("a=b\n")
     log = LogWriter()
     bootstrap(log)
@@ -379,13 +377,13 @@ def _hook(code: str) -> str:
     return f"[hooks]\nget_config = ['{sys.executable}', '-c', \"{code}\", '{{node_id}}']"
 
 
-def test_a_hook_gives_the_configuration(tmp_path: Path, zookeeper: None):
+def test_hook_gives_the_configuration(tmp_path: Path, zookeeper: None):
     found = _one(tmp_path, more=_hook("import sys; print('broker.id=' + sys.argv[1])"))
     assert found.brokers[0].config == {"broker.id": "11"}
     assert ids(found) == []
 
 
-def test_a_hook_that_fails(tmp_path: Path, zookeeper: None):
+def test_hook_that_fails(tmp_path: Path, zookeeper: None):
     found = _one(tmp_path, more=_hook("import sys; sys.exit('no such host')"))
     assert set(ids(found)) == {"node-place-unreadable"}
     assert "no such host" in found.findings[0].message
@@ -417,7 +415,7 @@ def written(folder: Path) -> Iterator[Path]:
         yield folder / "migration.toml"
 
 
-def test_the_command_saves(kafkactl: Kafkactl, tmp_path: Path, zookeeper: None):
+def test_command_saves(kafkactl: Kafkactl, tmp_path: Path, zookeeper: None):
     with written(tmp_path) as file:
         run = kafkactl("migrate", "observe", "--inventory", file, "--out", tmp_path / "out", "-o", "json")
         again = kafkactl("migrate", "observe", "--inventory", file, "--out", tmp_path / "out", "-o", "json")
@@ -438,7 +436,7 @@ def test_the_command_saves(kafkactl: Kafkactl, tmp_path: Path, zookeeper: None):
     assert "kraft" in shown.stdout
 
 
-def test_the_command_where_nothing_is_there(kafkactl: Kafkactl, tmp_path: Path):
+def test_command_where_nothing_is_there(kafkactl: Kafkactl, tmp_path: Path):
     node = '[[nodes]]\nid = {0}\nrole = "{1}"\naddress = "127.0.0.1:{0}"\nconfig = "/x{0}"\n'
     text = '[zookeeper]\nconnect = "127.0.0.1:1"\n' + node.format(1, "broker") + node.format(2, "controller")
     (tmp_path / "migration.toml").write_text(text)
@@ -459,7 +457,7 @@ def test_the_command_where_nothing_is_there(kafkactl: Kafkactl, tmp_path: Path):
         ([], "wrong-usage"),
     ],
 )
-def test_the_command_without_an_inventory(kafkactl: Kafkactl, tmp_path: Path, words: list[str], id: str):
+def test_command_without_an_inventory(kafkactl: Kafkactl, tmp_path: Path, words: list[str], id: str):
     run = kafkactl("migrate", "observe", *words, "--out", tmp_path / "out", "-o", "json")
     assert run.code == 2
     assert run.error["id"] == id

@@ -105,7 +105,7 @@ def test_saved_without_secrets_it_has_none(tmp_path: Path):
     assert found.logs[3001].image.configs != whole.logs[3001].image.configs
 
 
-def test_a_folder_that_is_in_use(tmp_path: Path):
+def test_folder_that_is_in_use(tmp_path: Path):
     before = captured(tmp_path / "log")
     (tmp_path / "empty").mkdir()
     save_observation(str(tmp_path / "empty"), before)
@@ -116,7 +116,7 @@ def test_a_folder_that_is_in_use(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["file/below", "a\0b"])
-def test_a_folder_that_cannot_be(tmp_path: Path, name: str):
+def test_folder_that_cannot_be(tmp_path: Path, name: str):
     (tmp_path / "file").write_text("x")
     before = captured(tmp_path / "log")
     with pytest.raises(FailedError) as caught:

@@ -63,7 +63,7 @@ def ids(found) -> list[str]:
     return [finding.id for finding in found.findings]
 
 
-def test_a_whole_observation(tmp_path: Path):
+def test_whole_observation(tmp_path: Path):
     leads = quorum(LeaderId=3001, LeaderEpoch=4, HighWatermark=6, Observers=[{"ReplicaId": 1, "LogEndOffset": 6}])
     config = "broker.id=1\nzookeeper.connect=zk1:2181/kafka\n"
     folder = saved(
@@ -113,7 +113,7 @@ def test_a_whole_observation(tmp_path: Path):
         ({}, None),
     ],
 )
-def test_the_release_of_a_broker_on_zookeeper(tmp_path: Path, highest: dict[int, int], release: str | None):
+def test_release_of_a_broker_on_zookeeper(tmp_path: Path, highest: dict[int, int], release: str | None):
     keys = [{"ApiKey": key, "MinVersion": 0, "MaxVersion": version} for key, version in highest.items()]
     found = load_observation(
         saved(tmp_path, observation(node(api_versions=answer("ApiVersions", 3, {"ApiKeys": keys}))))
@@ -168,7 +168,7 @@ def test_other_content_is_refused_as_an_observation(tmp_path: Path, content: byt
 
 
 @pytest.mark.parametrize("name", ["", "missing", "file", "bad\0name"])
-def test_a_folder_that_is_none(tmp_path: Path, name: str):
+def test_folder_that_is_none(tmp_path: Path, name: str):
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError) as caught:
         load_observation(str(tmp_path / name))
@@ -190,7 +190,7 @@ def test_a_folder_that_is_none(tmp_path: Path, name: str):
         ({"metrics": [1]}, "nodes[0].metrics"),
     ],
 )
-def test_a_field_of_the_wrong_type_is_unknown(tmp_path: Path, fields: dict[str, Any], where: str):
+def test_field_of_the_wrong_type_is_unknown(tmp_path: Path, fields: dict[str, Any], where: str):
     found = load_observation(saved(tmp_path, observation(node(**fields))))
     (finding,) = [finding for finding in found.findings if finding.evidence["field"] == where]
     assert finding.id == "observation-field-unreadable"
@@ -198,13 +198,13 @@ def test_a_field_of_the_wrong_type_is_unknown(tmp_path: Path, fields: dict[str, 
 
 
 @pytest.mark.parametrize("wrong", [7, {}, {"id": -1, "role": "broker"}, {"id": 1, "role": "zookeeper"}, {"id": True}])
-def test_a_node_without_id_or_role_is_left_out(tmp_path: Path, wrong: object):
+def test_node_without_id_or_role_is_left_out(tmp_path: Path, wrong: object):
     found = load_observation(saved(tmp_path, observation(node(2), wrong)))  # type: ignore[arg-type]
     assert [seen.id for seen in found.nodes] == [2]
     assert "observation-field-unreadable" in ids(found)
 
 
-def test_a_node_that_stands_twice(tmp_path: Path):
+def test_node_that_stands_twice(tmp_path: Path):
     found = load_observation(saved(tmp_path, observation(node(1, mode="zk"), node(1, mode="kraft"))))
     assert [seen.mode for seen in found.nodes] == [Mode.ZK]
     assert ids(found) == ["observation-field-unreadable"]
@@ -212,7 +212,7 @@ def test_a_node_that_stands_twice(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["ApiVersions", "DescribeQuorum"])
 @pytest.mark.parametrize("body", [b"", b"\0" * 7, b"\xff" * 100])
-def test_an_answer_that_does_not_decode(tmp_path: Path, name: str, body: bytes):
+def test_answer_that_does_not_decode(tmp_path: Path, name: str, body: bytes):
     field = {"ApiVersions": "api_versions", "DescribeQuorum": "describe_quorum"}[name]
     table = {"version": 2, "body": base64.b64encode(body).decode()}
     found = load_observation(saved(tmp_path, observation(node(**{field: table}))))
@@ -220,7 +220,7 @@ def test_an_answer_that_does_not_decode(tmp_path: Path, name: str, body: bytes):
     assert getattr(found.nodes[0], field.replace("describe_", "")) is None
 
 
-def test_a_configuration_that_java_refuses(tmp_path: Path):
+def test_configuration_that_java_refuses(tmp_path: Path):
     found = load_observation(saved(tmp_path, observation(node(config="a=\\u12"))))
     assert ids(found) == ["node-config-unreadable"]
     assert found.nodes[0].config_text == "a=\\u12"
@@ -241,7 +241,7 @@ def test_meta_properties_in_any_dress(tmp_path: Path, given: object):
     assert found.nodes[0].meta_properties == {"version": "1", "node.id": "7"}
 
 
-def test_a_damaged_tree_and_a_damaged_log(tmp_path: Path):
+def test_damaged_tree_and_a_damaged_log(tmp_path: Path):
     folder = saved(tmp_path, observation(node()))
     tree = (tmp_path / "zk.jsonl.gz").read_bytes()
     (tmp_path / "zk.jsonl.gz").write_bytes(tree[: len(tree) // 2])
@@ -274,7 +274,7 @@ def test_rollback_with_a_cut_tree_is_refused(tmp_path: Path, cut: Callable[[byte
     assert plan_rollback(load_observation(folder)).outcome is Outcome.REFUSED
 
 
-def test_a_log_without_its_beginning(tmp_path: Path):
+def test_log_without_its_beginning(tmp_path: Path):
     folder = saved(tmp_path, observation())
     log = LogWriter(first_offset=500)
     log.leader(3001)
@@ -293,7 +293,7 @@ def test_several_trees_and_no_chroot(tmp_path: Path):
     assert found.tree is None
 
 
-def test_the_longest_log_counts(tmp_path: Path):
+def test_longest_log_counts(tmp_path: Path):
     folder = saved(tmp_path, observation())
     for id, epoch in ((3001, 1), (3002, 7), (3003, 2)):
         log = LogWriter(epoch=epoch)

@@ -40,7 +40,7 @@ def _facts(log: LogWriter, tmp_path: Path):
     return log_facts_of(open_source(str(tmp_path)))
 
 
-def test_a_quorum_that_waits(tmp_path: Path):
+def test_quorum_that_waits(tmp_path: Path):
     log = LogWriter()
     bootstrap(log)
     facts = _facts(log, tmp_path)
@@ -55,7 +55,7 @@ def test_a_quorum_that_waits(tmp_path: Path):
     assert facts.high_watermark is None
 
 
-def test_a_broker_that_entered_and_left_again_is_still_registered(tmp_path: Path):
+def test_broker_that_entered_and_left_again_is_still_registered(tmp_path: Path):
     # zk-migration-measured 2.1.
     log = LogWriter()
     bootstrap(log)
@@ -79,7 +79,7 @@ def test_a_broker_that_entered_and_left_again_is_still_registered(tmp_path: Path
     ]
 
 
-def test_a_broker_on_kraft_was_migrating_once(tmp_path: Path):
+def test_broker_on_kraft_was_migrating_once(tmp_path: Path):
     log = LogWriter()
     bootstrap(log)
     broker(log, 1)
@@ -92,7 +92,7 @@ def test_a_broker_on_kraft_was_migrating_once(tmp_path: Path):
     assert facts.registrations[1].ever_migrating
 
 
-def test_the_copy_and_what_came_after(tmp_path: Path):
+def test_copy_and_what_came_after(tmp_path: Path):
     log = LogWriter()
     bootstrap(log)
     batches = _batches()
@@ -111,7 +111,7 @@ def test_the_copy_and_what_came_after(tmp_path: Path):
     assert facts.image.zk_migration_state == 1
 
 
-def test_a_copy_that_was_aborted_and_made_again(tmp_path: Path):
+def test_copy_that_was_aborted_and_made_again(tmp_path: Path):
     log = LogWriter()
     bootstrap(log)
     batches = _batches()
@@ -130,7 +130,7 @@ def test_a_copy_that_was_aborted_and_made_again(tmp_path: Path):
     assert facts.epoch == 2
 
 
-def test_a_copy_that_is_under_way(tmp_path: Path):
+def test_copy_that_is_under_way(tmp_path: Path):
     log = LogWriter()
     bootstrap(log)
     batches = _batches()
@@ -142,7 +142,7 @@ def test_a_copy_that_is_under_way(tmp_path: Path):
     assert facts.migration_state == 2
 
 
-def test_a_copy_without_a_transaction(tmp_path: Path):
+def test_copy_without_a_transaction(tmp_path: Path):
     # Below metadata.version 3.6-IV1; registrations before and after it are none of it.
     log = LogWriter()
     bootstrap(log, level=11)
@@ -155,7 +155,7 @@ def test_a_copy_without_a_transaction(tmp_path: Path):
     assert facts.copy_records[0].type == "TopicRecord"
 
 
-def test_a_log_that_begins_with_a_snapshot(tmp_path: Path):
+def test_log_that_begins_with_a_snapshot(tmp_path: Path):
     log = LogWriter()
     bootstrap(log)
     epoch = broker(log, 1)
@@ -181,7 +181,7 @@ def test_a_log_that_begins_with_a_snapshot(tmp_path: Path):
 
 
 @pytest.mark.parametrize("ready", [True, False])
-def test_the_last_word_of_a_controller_counts(tmp_path: Path, ready: bool):
+def test_last_word_of_a_controller_counts(tmp_path: Path, ready: bool):
     log = LogWriter()
     bootstrap(log)
     log.batch(controller(3001, ready=ready))

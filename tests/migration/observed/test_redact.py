@@ -41,7 +41,7 @@ log.dirs=/a,\\
 """
 
 
-def test_a_configuration():
+def test_configuration():
     text = redact_config(CONFIG)
     assert not leaks(text)
     found, before = properties(text), properties(CONFIG)
@@ -54,7 +54,7 @@ def test_a_configuration():
     assert redact_config(text) == text
 
 
-def test_the_value_behind_a_comment_that_ends_in_a_backslash_is_hidden():
+def test_value_behind_a_comment_that_ends_in_a_backslash_is_hidden():
     text = f"#x.sasl.jaas.config=Login required \\\n  {SECRET} \\\n  {SECRET};\nbroker.id=1\n# C:\\\nlog.dirs=/a\n"
     assert redact_config(text) == "#\n#\n#\nbroker.id=1\n#\nlog.dirs=/a\n"
 
@@ -119,7 +119,7 @@ def _log() -> LogWriter:
     return log
 
 
-def test_a_log():
+def test_log():
     log = _log()
     data = redacted(log.data)
     assert not leaks(data)
@@ -135,7 +135,7 @@ def test_a_log():
     assert redacted(data) == data
 
 
-def test_a_log_without_secrets_keeps_its_bytes():
+def test_log_without_secrets_keeps_its_bytes():
     log = LogWriter()
     bootstrap(log)
     broker(log, 1)
@@ -160,7 +160,7 @@ def test_damage_is_blanked_and_stays_damage():
 @given(st.integers(0, 900))
 @example(239)  # in the middle of a batch's length
 @example(236)  # in the middle of its offset
-def test_a_log_that_is_cut_stays_cut(size: int):
+def test_log_that_is_cut_stays_cut(size: int):
     data = _log().data[:size]
     hidden = redacted(data)
     assert not leaks(hidden)
@@ -172,7 +172,7 @@ def test_a_log_that_is_cut_stays_cut(size: int):
 
 
 @given(st.binary(max_size=60))
-def test_a_record_that_cannot_be_read_is_not_kept(rest: bytes):
+def test_record_that_cannot_be_read_is_not_kept(rest: bytes):
     log = LogWriter()
     raw = b"\x01\x0b\x00" + rest + SECRET.encode()
     log._append([(None, raw), (b"key", SECRET.encode()), (None, None)], is_control=False)

@@ -68,7 +68,7 @@ def test_brokers_without_a_znode_are_not_reported_as_in_zookeeper(name: str) -> 
     assert observed_state(zookeeper_alone(HEALTHY[name])).state.value == name
 
 
-def test_a_broker_that_is_down_has_not_left_for_kraft() -> None:
+def test_broker_that_is_down_has_not_left_for_kraft() -> None:
     seen = HEALTHY["M6"].but(modes={1: HEALTHY["M6"].modes[1], 2: HEALTHY["M6"].modes[2], 3: None}).observation()
     assert observed_state(changed(seen, logs={})).state is State.M6
 
@@ -80,14 +80,14 @@ def test_finalization_is_not_excluded_without_observed_brokers() -> None:
     ]
 
 
-def test_a_controller_whose_flag_only_the_log_shows() -> None:
+def test_controller_whose_flag_only_the_log_shows() -> None:
     seen = HEALTHY["M10"].observation()
     bare = (changed(node, config=None, config_text=None, api_versions=None, quorum=None, metrics=None)
             for node in seen.nodes)  # fmt: skip
     assert observed_state(changed(seen, nodes=tuple(bare))).state is State.M10
 
 
-def test_the_order_of_nodes_in_the_file_does_not_matter(tmp_path: Path) -> None:
+def test_order_of_nodes_in_the_file_does_not_matter(tmp_path: Path) -> None:
     folder = save(tmp_path / "seen", HEALTHY["M6"].observation())
     expected = check(load_observation(str(folder)))
     table = json.loads((folder / "observation.json").read_text())
@@ -105,7 +105,7 @@ def test_the_order_of_nodes_in_the_file_does_not_matter(tmp_path: Path) -> None:
         {},
     ],
 )
-def test_a_chroot_that_was_not_given_is_found(tmp_path: Path, expected: dict[str, str | None]) -> None:
+def test_chroot_that_was_not_given_is_found(tmp_path: Path, expected: dict[str, str | None]) -> None:
     folder = save(tmp_path / "seen", HEALTHY["M4L"].observation())
     lines = gzip.decompress((folder / "zk.jsonl.gz").read_bytes()).splitlines()
     below = [{**line, "path": "/prod/kafka" + line["path"]} for line in map(json.loads, lines)]
@@ -117,7 +117,7 @@ def test_a_chroot_that_was_not_given_is_found(tmp_path: Path, expected: dict[str
     assert observed_state(seen).state is State.M4L
 
 
-def test_a_kafka_further_below_is_not_the_one_that_was_named() -> None:
+def test_kafka_further_below_is_not_the_one_that_was_named() -> None:
     tree = bare_tree(HEALTHY["M0"]).tree
     assert tree is not None
     below = [changed(znode, path="/prod" + znode.path) for znode in tree.znodes.values()]

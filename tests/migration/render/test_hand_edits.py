@@ -15,11 +15,11 @@ def edit(current: bytes):
 
 
 @pytest.mark.parametrize("known", [OWN, KRAFT])
-def test_a_file_that_the_driver_knows_is_not_an_edit(known: bytes) -> None:
+def test_file_that_the_driver_knows_is_not_an_edit(known: bytes) -> None:
     assert edit(known) is None
 
 
-def test_an_edit_in_a_key_of_no_phase_goes_into_the_own_file() -> None:
+def test_edit_in_a_key_of_no_phase_goes_into_the_own_file() -> None:
     found = edit(KRAFT.replace(b"threads=8", b"threads=5") + b"log.retention.hours=1\n")
     assert found is not None
     assert found.keys == {"log.retention.hours": "1", "num.io.threads": "5"}
@@ -29,7 +29,7 @@ def test_an_edit_in_a_key_of_no_phase_goes_into_the_own_file() -> None:
     assert "+num.io.threads=5" in found.diff
 
 
-def test_a_key_that_is_gone_is_gone_from_the_own_file() -> None:
+def test_key_that_is_gone_is_gone_from_the_own_file() -> None:
     found = edit(KRAFT.replace(b"num.io.threads=8\n", b""))
     assert found is not None and found.own == OWN.replace(b"num.io.threads=8\n", b"")
 
@@ -42,7 +42,7 @@ def test_a_key_that_is_gone_is_gone_from_the_own_file() -> None:
         (OWN + b"zookeeper.metadata.migration.enable=true\n", "zookeeper.metadata.migration.enable"),
     ],
 )
-def test_an_edit_in_a_key_of_the_phases_is_never_carried(current: bytes, key: str) -> None:
+def test_edit_in_a_key_of_the_phases_is_never_carried(current: bytes, key: str) -> None:
     found = edit(current)
     assert found is not None and found.own is None and key in found.conflicts
     refused = edit_finding(found, HandEdits.CARRY)
@@ -50,7 +50,7 @@ def test_an_edit_in_a_key_of_the_phases_is_never_carried(current: bytes, key: st
     assert edit_finding(found, HandEdits.OVERWRITE) is None
 
 
-def test_the_own_file_edited_is_the_own_file_whole() -> None:
+def test_own_file_edited_is_the_own_file_whole() -> None:
     current = OWN.replace(b"# note", b"# another note") + b"log.retention.hours=1\n"
     found = edit(current)
     assert found is not None and found.own == current

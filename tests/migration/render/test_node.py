@@ -33,7 +33,7 @@ def _ids(made):
     return [finding.id for finding in made.findings]
 
 
-def test_a_broker_in_migration_mode():
+def test_broker_in_migration_mode():
     made = _made(broker(1), MIGRATION)
     before = dict(broker(1).given)
     assert made.findings == ()
@@ -46,7 +46,7 @@ def test_a_broker_in_migration_mode():
     assert made.removed == ()
 
 
-def test_a_broker_on_kraft():
+def test_broker_on_kraft():
     made = _made(broker(1), KRAFT)
     assert made.findings == ()
     found = _read(made)
@@ -63,7 +63,7 @@ def test_a_broker_on_kraft():
     assert not [key for key in found if key.startswith("zookeeper.")]
 
 
-def test_a_controller_with_the_flag_and_without():
+def test_controller_with_the_flag_and_without():
     first = _made(controller(3001), MIGRATION)
     assert first.findings == ()
     found = _read(first)
@@ -83,7 +83,7 @@ def test_a_controller_with_the_flag_and_without():
     }
 
 
-def test_the_rollback_is_the_original_to_the_byte():
+def test_rollback_is_the_original_to_the_byte():
     for node in cluster():
         assert _made(node, ORIGINAL).content == node.content
 
@@ -133,7 +133,7 @@ def test_rendered_file_is_rendered_again_unchanged(lines):
             assert again.content == made.content
 
 
-def test_a_generated_id_is_written_down_and_let_through():
+def test_generated_id_is_written_down_and_let_through():
     node = broker(1001, broker_id=None)
     made = _made(node, MIGRATION)
     assert (_read(made)["broker.id"], _read(made)["broker.id.generation.enable"]) == ("1001", "false")
@@ -154,7 +154,7 @@ def test_broker_without_a_protocol_map_gets_kafkas_default_and_the_controllers()
     )
 
 
-def test_the_control_plane_listener_goes_with_zookeeper():
+def test_control_plane_listener_goes_with_zookeeper():
     node = broker(1, control_plane_listener_name="INTERNAL", inter_broker_listener_name="PLAINTEXT")
     other = broker(2, inter_broker_listener_name="PLAINTEXT")
     others = (other, controller(3001), controller(3002))
@@ -162,7 +162,7 @@ def test_the_control_plane_listener_goes_with_zookeeper():
     assert "control.plane.listener.name" in _made(node, KRAFT, *others).removed
 
 
-def test_a_secured_controller_listener():
+def test_secured_controller_listener():
     secured = {"listener_security_protocol_map": "CONTROLLER:SASL_SSL", "sasl_mechanism_controller_protocol": "PLAIN"}
     others = (broker(2), controller(3001, **secured), controller(3002, **secured))
     made = _made(broker(1), MIGRATION, *others)
@@ -250,7 +250,7 @@ def test_rendered_file_has_findings_for_the_operator(node, phase, id):
     assert "hunter2" not in str([finding.to_dict() for finding in made.findings])
 
 
-def test_a_controller_gets_what_the_brokers_decided():
+def test_controller_gets_what_the_brokers_decided():
     shared = {
         "min_insync_replicas": "2", "default_replication_factor": "3", "log_retention_hours": "24",
         "unclean_leader_election_enable": "false", "message_max_bytes": "5000000",
@@ -273,7 +273,7 @@ def test_setting_of_a_controllers_file_is_kept_and_reported():
     assert _ids(_made(controller(3001, num_partitions="3"), MIGRATION, broker(1), broker(2), controller(3002))) == []
 
 
-def test_a_policy_is_taken_over_with_a_word_on_its_class():
+def test_policy_is_taken_over_with_a_word_on_its_class():
     policy = {"create_topic_policy_class_name": "com.example.Policy"}
     made = _made(controller(3001), MIGRATION, broker(1, **policy), broker(2, **policy), controller(3002))
     assert _read(made)["create.topic.policy.class.name"] == "com.example.Policy"
@@ -296,7 +296,7 @@ def test_brokers_that_differ_give_no_value(other, id):
     assert "num.partitions" not in _read(render(nodes[2], MIGRATION, facts))
 
 
-def test_a_broker_that_has_the_controllers_listener():
+def test_broker_that_has_the_controllers_listener():
     node = broker(1).content.replace(b"INTERNAL", b"CONTROLLER")
     made = _made(node_file(1, broker().role, node, file="x"), MIGRATION, controller(3001))
     assert "render-listener-name-taken" in _ids(made)

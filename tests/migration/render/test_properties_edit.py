@@ -46,7 +46,7 @@ def test_nothing_asked_for_changes_not_a_byte(data):
 
 
 @given(FILES, KEYS, st.sampled_from(["new.name", "key"]))
-def test_a_key_gets_another_name_and_keeps_its_value(data, old, new):
+def test_key_gets_another_name_and_keeps_its_value(data, old, new):
     before = _read(data)
     assume(old != new)
     after = _read(edited(data, Edits(rename={old: new})))
@@ -68,13 +68,13 @@ def test_only_the_lines_change_that_must():
 
 
 @pytest.mark.parametrize(("file", "end"), [(b"a=1\r\nb=2", b"\r\n"), (b"a=1", b"\n"), (b"", b"\n"), (b"a=1\\", b"\n")])
-def test_a_file_without_a_last_line_end(file, end):
+def test_file_without_a_last_line_end(file, end):
     after = edited(file, Edits(set={"new": "x"}))
     assert after.endswith(b"new=x" + end)
     assert _read(after) == _read(file) | {"new": "x"}
 
 
-def test_a_diff_shows_what_changes_and_no_secret():
+def test_diff_shows_what_changes_and_no_secret():
     before = (
         b"a=1\nssl.key.password=hunter2\n#ssl.keystore.password = hunter3\nsasl.jaas.config=x \\\n"
         b"  password=h4;\nnum.io.threads=1\n"

@@ -33,7 +33,7 @@ def test_mode_of_a_file_follows_from_its_migration_settings(more: dict[str, str]
 
 
 @pytest.mark.parametrize("key", ["controller.quorum.voters", "controller.listener.names"])
-def test_a_single_line_of_the_migration_is_reported_as_left_over(key: str) -> None:
+def test_single_line_of_the_migration_is_reported_as_left_over(key: str) -> None:
     observation = HEALTHY["M0"].observation()
     nodes = (
         changed(node, config={**(node.config or {}), key: "x"}) if node.id == 2 else node for node in observation.nodes

@@ -34,7 +34,7 @@ def test_addresses_of_one_place(left: str | None, right: str, same: bool) -> Non
     assert _same(left, right) is same
 
 
-def test_a_broker_whose_znode_cannot_be_read_lives() -> None:
+def test_broker_whose_znode_cannot_be_read_lives() -> None:
     tree = evidence_of(_M8.observation()).tree
     assert tree is not None
     hidden = changed(tree, hidden=("/brokers/ids/17", "/brokers/ids/seqid", "/config/users/alice"))
@@ -86,7 +86,7 @@ def test_leftover_has_its_next_step_and_its_offset() -> None:
     assert znode.evidence == {"metadata_offset": tree.migration.metadata_offset}
 
 
-def test_the_view_shows_the_soak_in_m8() -> None:
+def test_view_shows_the_soak_in_m8() -> None:
     observation = in_m8()
     found, shown = soak(observation), observed_view(evidence_of(observation), State.M8)["soak"]
     assert found is not None and shown is not None
@@ -94,7 +94,7 @@ def test_the_view_shows_the_soak_in_m8() -> None:
     assert observed_view(evidence_of(_M8.observation()), State.M8)["soak"] is None
 
 
-def test_a_migration_znode_that_cannot_be_read_is_left_over_as_well() -> None:
+def test_migration_znode_that_cannot_be_read_is_left_over_as_well() -> None:
     found = what_is_left_over(evidence_of(HEALTHY["M0"].but(migration="no JSON").observation()))
     assert {finding.id: finding.evidence for finding in found} == {
         "migration-znode-left-over": {"metadata_offset": None}

@@ -76,7 +76,7 @@ def test_nodes_that_are_who_they_should_be(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["M3", "M4L", "M6", "M8"])
 @pytest.mark.parametrize("node", ["controller 3002", "broker 2"])
-def test_a_node_of_another_cluster_makes_the_state_unknown(name: str, node: str) -> None:
+def test_node_of_another_cluster_makes_the_state_unknown(name: str, node: str) -> None:
     seen = answering(three(name), node, cluster_id=OTHER)
     assert observed_state(seen).state is State.UNIDENTIFIED_NODES
     refused_everywhere(seen, "node-of-another-cluster")
@@ -105,7 +105,7 @@ def test_m8_with_one_foreign_node_is_not_m10() -> None:
     assert "migration-finalized" not in [finding.id for finding in back.findings]
 
 
-def test_a_controller_before_3_7_is_identified_by_the_fetch_that_it_refuses() -> None:
+def test_controller_before_3_7_is_identified_by_the_fetch_that_it_refuses() -> None:
     own = answering(three("M6"), "controller 3001", cluster_id=None, asked_cluster_id=CLUSTER_ID, is_of_asked=True)
     assert observed_state(own).state == "M6"
     other = answering(own, "controller 3001", cluster_id=None, asked_cluster_id=CLUSTER_ID, is_of_asked=False)
@@ -128,7 +128,7 @@ def test_node_without_an_identity_decides_nothing() -> None:
     refused_everywhere(unseen, "node-not-identified")
 
 
-def test_an_observation_without_the_question_is_judged_by_the_disks() -> None:
+def test_observation_without_the_question_is_judged_by_the_disks() -> None:
     seen = HEALTHY["M8"].observation()
     assert all(node.identity is None for node in seen.nodes)
     assert observed_state(seen).state == "M8"
@@ -169,7 +169,7 @@ def test_disks_of_two_brokers_that_were_swapped() -> None:
         assert identities_of(but(registered(), "broker 1", directories=directories), None).doubts == ()
 
 
-def test_a_cloned_disk_is_not_a_swapped_one() -> None:
+def test_cloned_disk_is_not_a_swapped_one() -> None:
     first, second = (str(uuid(100 + id)) for id in (1, 2))
     cloned = but(but(registered(), "broker 1", directories=disk(first, second)), "broker 2", directories=disk(second))
     assert identities_of(cloned, None).doubts == ()
@@ -180,7 +180,7 @@ def test_a_cloned_disk_is_not_a_swapped_one() -> None:
     assert not [finding for finding in check(swapped) if finding.id == "duplicate-directory-id"]
 
 
-def test_a_stopped_broker_with_a_new_disk_is_not_another_node() -> None:
+def test_stopped_broker_with_a_new_disk_is_not_another_node() -> None:
     seen = but(registered(), "broker 1", directories=disk(str(uuid(777))), alive=False)
     assert identities_of(seen, None).doubts == ()
 
@@ -198,14 +198,14 @@ def test_addresses_that_were_swapped() -> None:
         refused_everywhere(swapped, "address-of-another-node")
 
 
-def test_a_voter_that_the_inventory_lacks() -> None:
+def test_voter_that_the_inventory_lacks() -> None:
     seen = HEALTHY["M6"].but(controllers={3001: True, 3002: True}).observation()
     refused_everywhere(with_voters(seen, VOTERS), "quorum-voter-not-in-inventory")
     before = HEALTHY["M2"].but(controllers={3001: False, 3002: False}).observation()
     refused_everywhere(with_voters(before, VOTERS), "quorum-voter-not-in-inventory")
 
 
-def test_a_controller_that_is_not_a_voter() -> None:
+def test_controller_that_is_not_a_voter() -> None:
     before = HEALTHY["M2"].but(controllers={3001: False, 3002: False, 3003: False, 3004: False}).observation()
     refused_everywhere(with_voters(before, VOTERS), "controller-not-a-voter")
 
@@ -230,7 +230,7 @@ def test_no_remedy_begins_with_a_format() -> None:
             assert "inventory" in text.partition("format")[0], text
 
 
-def test_the_answers_are_saved_and_read_back() -> None:
+def test_answers_are_saved_and_read_back() -> None:
     node = answering(
         three("M6"), "broker 1", is_of_asked=True, asked_cluster_id=CLUSTER_ID, endpoints={1: "b:9091"}, denied=("X",)
     ).nodes[0]
@@ -262,13 +262,13 @@ def test_one_controller_of_three_is_not_a_quorum() -> None:
     ]  # fmt: skip
 
 
-def test_a_port_that_is_not_a_controllers_is_not_a_quorum() -> None:
+def test_port_that_is_not_a_controllers_is_not_a_quorum() -> None:
     # It takes connections and says nothing: two controllers are down, and nothing of a migration exists.
     seen = lone(controllers={3001: False, 3002: False, 3003: None}, formatted=False, migration=None)
     assert observed_state(seen).state is State.M0
 
 
-def test_a_level_is_not_judged_from_a_controller_without_a_leader() -> None:
+def test_level_is_not_judged_from_a_controller_without_a_leader() -> None:
     # It shows a default, which is not the quorum's metadata.version; the advice was to format it again.
     seen = lone()
     api = seen.controllers[0].api_versions
@@ -277,7 +277,7 @@ def test_a_level_is_not_judged_from_a_controller_without_a_leader() -> None:
     assert [finding.id for finding in check(seen) if "metadata-version" in finding.id] == []
 
 
-def test_a_quorum_whose_leader_has_committed_nothing_yet() -> None:
+def test_quorum_whose_leader_has_committed_nothing_yet() -> None:
     seen = HEALTHY["M3"].but(log=None, metric=None).observation()
     assert observed_state(seen).state is State.M3
     node = seen.controllers[0]

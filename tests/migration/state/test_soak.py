@@ -53,11 +53,11 @@ def test_soak_begins_with_the_last_brokers_registration() -> None:
     assert found.words == "2 h 0 min, without an election of a controller"
 
 
-def test_a_restart_in_m8_does_not_start_it_again() -> None:
+def test_restart_in_m8_does_not_start_it_again() -> None:
     assert soak(in_m8([*_ARRIVALS, registered(300, 2, 60_000)])) == soak(in_m8())
 
 
-def test_a_broker_that_went_back_and_came_again_does() -> None:
+def test_broker_that_went_back_and_came_again_does() -> None:
     again = [registered(300, 2, HOUR_MS, migrating=True), registered(310, 2, 90_000)]
     found = soak(in_m8([*_ARRIVALS, *again]))
     assert found is not None and found.lasted_ms == 90_000
@@ -82,7 +82,7 @@ def test_soak_is_unknown_without_a_log_that_dates_it() -> None:
 
 
 @pytest.mark.parametrize(("hours", "ids"), [(0, []), (2, []), (2.5, ["soak-too-short"]), (168, ["soak-too-short"])])
-def test_the_inventorys_hours_have_to_pass(hours: float, ids: list[str]) -> None:
+def test_inventorys_hours_have_to_pass(hours: float, ids: list[str]) -> None:
     assert [finding.id for finding in soak_findings(soak(in_m8()), wanted_hours=hours)] == ids
 
 
@@ -91,7 +91,7 @@ def test_unknown_soak_is_too_short() -> None:
     assert found.id == "soak-too-short" and "not known" in found.message
 
 
-def test_an_election_between_two_looks() -> None:
+def test_election_between_two_looks() -> None:
     before, after = (evidence_of(HEALTHY["M8"].but(epoch=epoch).observation()) for epoch in (3, 4))
     assert [finding.id for finding in election_between(before, after)] == ["election-between-observations"]
     assert not list(election_between(before, before))
@@ -105,7 +105,7 @@ def test_times_for_people(ms: int, words: str) -> None:
     assert span(ms) == words
 
 
-def test_the_clusters_time_is_that_of_the_leaders_answer_not_that_of_a_log_that_was_read_later() -> None:
+def test_clusters_time_is_that_of_the_leaders_answer_not_that_of_a_log_that_was_read_later() -> None:
     # Between them a broker may have hung for ten seconds.
     seen = in_m8()
     evidence = evidence_of(seen)

@@ -85,7 +85,7 @@ def test_old_copy_of_the_log_does_not_show_the_present_state(name: str, older: s
     assert "metadata log" in [finding.subject for finding in found.findings if finding.id == "evidence-missing"]
 
 
-def test_a_log_that_waits_for_the_copy_while_a_broker_runs_on_kraft() -> None:
+def test_log_that_waits_for_the_copy_while_a_broker_runs_on_kraft() -> None:
     seen = changed(but(_M8.observation(), metrics=None, quorum=None), logs=HEALTHY["M3"].observation().logs)
     assert observed_state(seen).state is State.M8
 
@@ -115,13 +115,13 @@ def test_without_znodes_and_without_a_state_of_the_quorum(seen: Seen) -> None:
 
 
 @pytest.mark.parametrize("modes", [{1: MIG, 2: MIG, 3: MIG}, {1: KR, 2: MIG, 3: MIG}], ids=["none on KRaft", "one"])
-def test_a_migration_znode_that_is_gone_while_kraft_holds_controller(modes: dict[int, Any]) -> None:
+def test_migration_znode_that_is_gone_while_kraft_holds_controller(modes: dict[int, Any]) -> None:
     seen = without_state(_M6.but(modes=modes, migration=None))
     assert observed_state(seen).state is State.LOST_MIGRATION_ZNODE
 
 
 @pytest.mark.parametrize("name", ["M4", "M6", "M8"])
-def test_a_controller_znode_that_cannot_be_read(name: str) -> None:
+def test_controller_znode_that_cannot_be_read(name: str) -> None:
     observation = HEALTHY[name].observation()
     assert observation.tree is not None
     znodes = [

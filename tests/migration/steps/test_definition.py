@@ -23,7 +23,7 @@ def rows_of(module: ModuleType) -> list[Row]:
     return [value for value in vars(module).values() if isinstance(value, Row)]
 
 
-def test_the_procedure_has_each_state_once_in_order() -> None:
+def test_procedure_has_each_state_once_in_order() -> None:
     assert [definition.state for definition in PROCEDURE] == [state for state in State if not state.is_broken]
 
 
@@ -33,11 +33,11 @@ def test_each_broken_state_is_listed_once() -> None:
     assert all(way_out_of(state) is not None and definition_of(state) is None for state in listed)
 
 
-def test_a_state_of_the_procedure_has_no_way_out() -> None:
+def test_state_of_the_procedure_has_no_way_out() -> None:
     assert [definition.state for definition in PROCEDURE if way_out_of(definition.state) is not None] == []
 
 
-def test_the_table_has_every_row_of_the_files_once() -> None:
+def test_table_has_every_row_of_the_files_once() -> None:
     declared = [row for module in MODULES for row in rows_of(module)]
     listed = [row for row in TABLE if isinstance(row, Row)]
     assert len(listed) == len(declared) == len({id(row) for row in listed} | {id(row) for row in declared})
@@ -62,6 +62,6 @@ def test_steps_that_lead_to_a_state_are_undone_and_shown_up_to_a_state(definitio
         assert (definition.shown_until.place or 0) >= (definition.state.place or 0)
 
 
-def test_a_decision_of_an_operator_is_observed_as_the_state_before_it() -> None:
+def test_decision_of_an_operator_is_observed_as_the_state_before_it() -> None:
     shown = {definition.state: definition.observed_as for definition in PROCEDURE if definition.observed_as}
     assert shown == {State.M1: State.M0, State.M9: State.M8}

@@ -39,7 +39,7 @@ def test_three_times_the_prediction_and_two_minutes(name: str) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "deadline_ms"), [(0.0, 120_000), (2.5, 127_500), (100.0, 420_000)])
-def test_a_prediction_in_seconds_is_waited_for_in_milliseconds(seconds: float, deadline_ms: int) -> None:
+def test_prediction_in_seconds_is_waited_for_in_milliseconds(seconds: float, deadline_ms: int) -> None:
     copy = expected(world("M3").observation())
     assert copy is not None
     assert copy_deadline_ms(changed(copy, seconds=seconds)) == deadline_ms
@@ -57,7 +57,7 @@ def test_given_timeout_applies_to_gates_and_copy() -> None:
 
 
 @pytest.mark.parametrize("version", ["7.8.0-ccs", "3.8.1.7.2.18", "unheard", ""])
-def test_a_version_of_a_vendor_does_not_fail(version: str) -> None:
+def test_version_of_a_vendor_does_not_fail(version: str) -> None:
     seen = world("M3").observation()
     vendors = changed(seen, nodes=tuple(changed(node, kafka_version=version) for node in seen.nodes))
     assert expected(vendors).records == expected(seen).records
@@ -72,8 +72,6 @@ def test_a_version_of_a_vendor_does_not_fail(version: str) -> None:
         ({"password.encoder.secret": ""}, ()),
     ],
 )
-def test_a_secret_that_the_file_does_not_hold_is_not_known(
-    given: dict[str, str], shown: tuple[str, ...] | None
-) -> None:
+def test_secret_that_the_file_does_not_hold_is_not_known(given: dict[str, str], shown: tuple[str, ...] | None) -> None:
     (controller,) = world("M3").observation().controllers
     assert shown_secrets([changed(controller, config={**controller.config, **given})]) == shown

@@ -85,14 +85,14 @@ WAYS: dict[str, tuple[Seen, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_the_forward_plan(name: str) -> None:
+def test_forward_plan(name: str) -> None:
     seen, expected = WAYS[name]
     plan = plan_forward(seen.observation())
     assert (plan.outcome, pending(plan)) == (Outcome.PLANNED, expected), plan.findings
     assert [step.number for step in plan.steps] == list(range(1, len(plan.steps) + 1))
 
 
-def test_a_disk_of_an_earlier_try_is_wiped_before_it_is_started_again() -> None:
+def test_disk_of_an_earlier_try_is_wiped_before_it_is_started_again() -> None:
     plan = plan_forward(SITUATIONS["rolled back from M6"][0].observation())
     assert (plan.outcome, plan.findings[0].id) == (Outcome.REFUSED, "controller-disk-left-over")
 
@@ -103,14 +103,14 @@ def test_at_the_end_there_is_nothing_to_do() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, (_, state) in SITUATIONS.items() if State(state).is_broken])
-def test_a_broken_state_is_not_continued_from(name: str) -> None:
+def test_broken_state_is_not_continued_from(name: str) -> None:
     seen, state = SITUATIONS[name]
     plan = plan_forward(seen.observation())
     assert plan.outcome is (Outcome.PLANNED if state in ("copy-crashed", "lost-quorum") else Outcome.REFUSED)
     assert plan.findings[0].id == state
 
 
-def test_a_controller_is_not_started_to_end_at_the_same_znode_again() -> None:
+def test_controller_is_not_started_to_end_at_the_same_znode_again() -> None:
     seen = world("M5").but(controllers={3001: False})
     assert pending(plan_forward(seen.observation()))[0] == "start-node 3001"
     seen.znode("/config/clients/slow", text({"version": 1, "config": {"producer_byte_rate": "abc"}}))
@@ -198,7 +198,7 @@ def test_closed_gate_has_a_finding(name: str) -> None:
     assert {finding.id for finding in gates} <= set(explanations())
 
 
-def test_a_copy_that_is_done_is_not_waited_for() -> None:
+def test_copy_that_is_done_is_not_waited_for() -> None:
     assert "copy-not-done" not in [finding.id for finding in gates_of(State.M5, _M6.observation())]
 
 
@@ -217,7 +217,7 @@ def _later(seen: Seen) -> tuple[Observation, Observation]:
 
 
 @pytest.mark.parametrize("name", ["M6", "M8"])
-def test_a_gate_is_confirmed_in_two_observations(name: str) -> None:
+def test_gate_is_confirmed_in_two_observations(name: str) -> None:
     first, second = _later(HEALTHY[name])
     ids = [finding.id for finding in gates_of(State(name), second, first)]
     assert not {"condition-not-confirmed", "dual-write-stalled", "dual-write-not-seen"} & set(ids)
@@ -226,7 +226,7 @@ def test_a_gate_is_confirmed_in_two_observations(name: str) -> None:
     ]
 
 
-def test_an_offset_that_does_not_advance_while_the_log_grows_is_not_dual_write() -> None:
+def test_offset_that_does_not_advance_while_the_log_grows_is_not_dual_write() -> None:
     first = _M6.observation()
     second = changed(_M6.but(end=_M6.end + 15).observation(), time_ms=first.time_ms + 10_000)
     stalled = [finding for finding in gates_of(State.M6, second, first) if finding.id == "dual-write-stalled"]

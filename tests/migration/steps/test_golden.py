@@ -79,7 +79,7 @@ HEALTHY = ("M0", "M3", "M6", "M8", "M11")
 
 
 @pytest.mark.parametrize(("name", "code"), [("M8-controller-without-flag", 7), ("M8-three-controllers", 0)])
-def test_a_controller_without_the_flag_is_an_alarm(kafkactl, tmp_path: Path, name: str, code: int) -> None:
+def test_controller_without_the_flag_is_an_alarm(kafkactl, tmp_path: Path, name: str, code: int) -> None:
     with tarfile.open(fileobj=io.BytesIO((_FOLDER / f"{name}.tar.gz").read_bytes())) as archive:
         archive.extractall(tmp_path, filter="data")
     run = kafkactl("migrate", "status", "--observation", str(tmp_path), "-o", "json")
@@ -100,12 +100,12 @@ def test_every_capture_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_the_state_of_a_real_cluster(name: str) -> None:
+def test_state_of_a_real_cluster(name: str) -> None:
     assert observed_state(capture(name)).state == CAPTURES[name][0]
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_the_rollback_of_a_real_cluster(name: str) -> None:
+def test_rollback_of_a_real_cluster(name: str) -> None:
     plan, expected = plan_rollback(capture(name)), CAPTURES[name][1]
     assert (plan.outcome is Outcome.REFUSED) is (expected is None), plan.findings
     left = [step.action.value if step.node is None else f"{step.action} {step.node}" for step in plan.pending]
@@ -125,12 +125,12 @@ def test_nothing_blocks_a_healthy_cluster(name: str) -> None:
     assert plan_forward(seen).outcome is (Outcome.NOTHING_TO_DO if name == "M11" else Outcome.PLANNED)
 
 
-def test_a_broker_that_left_again_is_reported() -> None:
+def test_broker_that_left_again_is_reported() -> None:
     found = gates_of(State.M4L, capture("M4L-left-again"))
     assert "registered-broker-without-flag" in [finding.id for finding in blockers(found)]
 
 
-def test_the_second_try_after_a_rollback_is_stopped_by_what_is_left_over() -> None:
+def test_second_try_after_a_rollback_is_stopped_by_what_is_left_over() -> None:
     plan = plan_forward(capture("M0-rolled-back"))
     assert (plan.outcome, plan.findings[0].id) == (Outcome.REFUSED, "controller-disk-left-over")
     evidence = evidence_of(capture("M0-rolled-back"))

@@ -88,7 +88,7 @@ def test_racks_stay_together(data: st.DataObject) -> None:
     assert last is None or found[-1].id == last
 
 
-def test_a_rack_is_known_by_file_registration_or_znode() -> None:
+def test_rack_is_known_by_file_registration_or_znode() -> None:
     observation = HEALTHY["M6"].observation()
     (log,) = observation.logs.values()
     registered = {id: changed(registration, rack=f"r{id}") for id, registration in log.registrations.items()}

@@ -131,7 +131,7 @@ WAYS: dict[str, tuple[Seen, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_the_rollback(name: str) -> None:
+def test_rollback(name: str) -> None:
     seen, expected = WAYS[name]
     plan = planned(seen)
     assert (plan.outcome, actions(plan)) == (Outcome.PLANNED, expected), plan.findings
@@ -151,7 +151,7 @@ def test_each_file_is_named() -> None:
     assert files == [File.MIGRATION, File.ORIGINAL]
 
 
-def test_the_epoch_is_raised_above_all_that_partitions_carry() -> None:
+def test_epoch_is_raised_above_all_that_partitions_carry() -> None:
     plan = planned(_M6.but(epoch=12, state_epoch=10, zk_epoch=5))
     (step,) = (step for step in plan.steps if step.action is Move.RAISE_CONTROLLER_EPOCH)
     assert (step.value, step.version) == (13, 7)  # the quorum may stamp states until it is stopped
@@ -201,7 +201,7 @@ def test_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["the dual write is stuck", "/migration is gone", "ZooKeeper is empty"])
-def test_a_loss_can_be_accepted_by_name(name: str) -> None:
+def test_loss_can_be_accepted_by_name(name: str) -> None:
     seen, reason = REFUSED[name]
     plan = planned(seen, accepted=frozenset({reason}))
     assert plan.outcome is Outcome.PLANNED
@@ -221,7 +221,7 @@ def test_nothing_to_do(name: str) -> None:
     assert bool(plan.findings) is (name != "healthy M0")
 
 
-def test_an_unseen_disk_of_a_broker_on_kraft_is_reported_and_does_not_stop() -> None:
+def test_unseen_disk_of_a_broker_on_kraft_is_reported_and_does_not_stop() -> None:
     plan = plan_rollback(without(_M8.observation(), meta_properties=None))
     assert plan.outcome is Outcome.PLANNED
     assert [finding.id for finding in plan.findings].count("broker-disk-unknown") == 3
@@ -234,7 +234,7 @@ def test_without_a_log_the_lag_is_not_known_and_that_is_reported() -> None:
     assert (plan.outcome, [finding.id for finding in plan.findings]) == (Outcome.PLANNED, ["zookeeper-lag-unknown"])
 
 
-def test_a_kraft_file_before_the_copy_is_reported() -> None:
+def test_kraft_file_before_the_copy_is_reported() -> None:
     plan = planned(_M3.but(modes={1: None, 2: ZK, 3: ZK}, files={1: KR}))
     assert ("kraft-file-before-copy", "broker 1") in [(finding.id, finding.subject) for finding in plan.findings]
     assert "restore-config 1" in actions(plan)

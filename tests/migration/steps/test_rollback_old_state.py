@@ -32,14 +32,14 @@ def test_equal_states_are_not_refused() -> None:
     assert ID not in [finding.id for finding in plan_rollback(world("M6").observation()).findings]
 
 
-def test_a_rollback_that_could_cut_off_acked_messages_is_refused() -> None:
+def test_rollback_that_could_cut_off_acked_messages_is_refused() -> None:
     plan = plan_rollback(old_state())
     assert plan.outcome is Outcome.REFUSED
     (found,) = [finding for finding in plan.findings if finding.id == ID]
     assert found.severity is Severity.BLOCKER and "Restart the leading controller" in (found.next_step or "")
 
 
-def test_the_loss_can_be_accepted_by_name() -> None:
+def test_loss_can_be_accepted_by_name() -> None:
     plan = plan_rollback(old_state(), accepted=frozenset({ID}))
     assert plan.outcome is Outcome.PLANNED
     assert (ID, Severity.WARNING) in [(finding.id, finding.severity) for finding in plan.findings]
@@ -54,7 +54,7 @@ def test_rollback_continues_with_a_warning_if_no_controller_can_write_the_state(
     assert (ID, Severity.WARNING) in [(finding.id, finding.severity) for finding in plan.findings]
 
 
-def test_a_credential_that_only_kraft_has_is_not_lost_without_a_word() -> None:
+def test_credential_that_only_kraft_has_is_not_lost_without_a_word() -> None:
     credential = {"Mechanism": 1, "Salt": b"s", "StoredKey": b"k", "ServerKey": b"v", "Iterations": 4096}
     seen = world("M6").replayed(("UserScramCredentialRecord", {"Name": "eve", **credential})).observation()
     plan = plan_rollback(seen)
@@ -63,14 +63,14 @@ def test_a_credential_that_only_kraft_has_is_not_lost_without_a_word() -> None:
     assert plan_rollback(seen, accepted=frozenset({MISSES})).outcome is Outcome.PLANNED
 
 
-def test_a_quota_that_only_zookeeper_has_comes_back_with_it_and_that_is_reported() -> None:
+def test_quota_that_only_zookeeper_has_comes_back_with_it_and_that_is_reported() -> None:
     seen = world("M6").znode("/config/clients/slow", text({"version": 1, "config": {"producer_byte_rate": "9"}}))
     plan = plan_rollback(seen.observation())
     assert plan.outcome is Outcome.PLANNED
     assert (ID, Severity.WARNING) in [(finding.id, finding.severity) for finding in plan.findings]
 
 
-def test_a_name_that_was_copied_with_its_escapes_is_in_zookeeper_by_its_right_name() -> None:
+def test_name_that_was_copied_with_its_escapes_is_in_zookeeper_by_its_right_name() -> None:
     # KAFKA-16222: the rollback repairs it.
     quota = {"Entity": [{"EntityType": "user", "EntityName": "eve%40x"}], "Key": "producer_byte_rate", "Value": 9.0}
     seen = world("M6").znode("/config/users/eve%40x", text({"version": 1, "config": {"producer_byte_rate": "9"}}))

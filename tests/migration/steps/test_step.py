@@ -22,7 +22,7 @@ from kafkactl.migration.steps.step import File, Move, Step, Way
         ),
     ],
 )
-def test_a_step_names_the_file_that_its_node_gets(step: Step, words: str) -> None:
+def test_step_names_the_file_that_its_node_gets(step: Step, words: str) -> None:
     assert step.words == words
 
 

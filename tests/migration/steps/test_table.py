@@ -147,7 +147,7 @@ SITUATIONS: dict[str, tuple[Seen, str]] = {
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_the_state_is_what_all_the_evidence_shows(name: str) -> None:
+def test_state_is_what_all_the_evidence_shows(name: str) -> None:
     seen, state = SITUATIONS[name]
     situation = observed_state(seen.observation())
     assert situation.state == state, situation.why
@@ -155,7 +155,7 @@ def test_the_state_is_what_all_the_evidence_shows(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_order_of_the_rows_decides() -> None:
+def test_order_of_the_rows_decides() -> None:
     # Most situations fulfil later rows, too, for other states; each is under a heading that says why.
     assert isinstance(TABLE[0], Band)
     assert all(entry.reason for entry in TABLE if isinstance(entry, Band))
@@ -175,7 +175,7 @@ def test_every_broken_situation_has_a_case_and_an_explanation() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, (_, state) in SITUATIONS.items() if State(state).is_broken])
-def test_a_broken_situation_is_a_blocker_of_its_own_name(name: str) -> None:
+def test_broken_situation_is_a_blocker_of_its_own_name(name: str) -> None:
     seen, state = SITUATIONS[name]
     first = observed_state(seen.observation()).findings[0]
     assert (first.id, first.severity) == (state, "blocker")
@@ -217,7 +217,7 @@ def test_state_without_a_log_follows_from_znodes_and_answers(name: str) -> None:
         "kafka_controller_KafkaController_ZkMigrationState_Value",
     ],
 )
-def test_a_metric_is_known_by_any_form_of_its_name(name: str) -> None:
+def test_metric_is_known_by_any_form_of_its_name(name: str) -> None:
     seen = changed(_M3.observation(), logs={})
     nodes = tuple(changed(controller, metrics={"Other": 9.0, name: 2.0}) for controller in seen.controllers)
     assert observed_state(changed(seen, nodes=(*seen.brokers, *nodes))).state == "M3"

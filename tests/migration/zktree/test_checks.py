@@ -70,7 +70,7 @@ def test_after_the_copy_brokers_may_leave_zookeeper():
     assert check_tree(parse_znodes(znodes(copied))) == ()
 
 
-def test_a_broker_that_could_not_be_read_is_not_absent():
+def test_broker_that_could_not_be_read_is_not_absent():
     hidden = [
         Znode(path=znode.path, data=None, hidden=Hidden.NO_PERMISSION) if znode.path == "/brokers/ids/2" else znode
         for znode in znodes(HEALTHY)
@@ -79,12 +79,12 @@ def test_a_broker_that_could_not_be_read_is_not_absent():
 
 
 @pytest.mark.parametrize(("holder", "severity"), [(_holder(1, -1), "blocker"), (_holder(3001, 1), "warning")])
-def test_an_epoch_behind_weighs_most_when_nothing_can_raise_it(holder, severity):
+def test_epoch_behind_weighs_most_when_nothing_can_raise_it(holder, severity):
     (finding,) = check_tree(parse_znodes(znodes(HEALTHY | {STATE: _state(controller_epoch=10), "/controller": holder})))
     assert (finding.id, finding.severity.value) == ("controller-epoch-behind-states", severity)
 
 
-def test_the_epoch_that_is_needed_for_a_rollback():
+def test_epoch_that_is_needed_for_a_rollback():
     assert highest_controller_epoch(parsed()) == 3
     assert highest_controller_epoch(parsed({STATE: _state(controller_epoch=10)})) == 10
     assert highest_controller_epoch(parsed({"/controller": _holder(3001, 12)})) == 12

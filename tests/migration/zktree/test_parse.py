@@ -50,7 +50,7 @@ def test_healthy_tree_is_parsed_without_findings():
     assert parsed().hidden == ()
 
 
-def test_the_cluster():
+def test_cluster():
     tree = parsed()
     assert tree.cluster_id == CLUSTER_ID
     assert tree.controller == ZkController(broker_id=1, kraft_epoch=-1, ephemeral=True, version=7)
@@ -201,7 +201,7 @@ def test_old_layouts():
     assert ids(tree) == ["topic-without-id"]
 
 
-def test_a_saved_tree_under_a_chroot_is_the_same():
+def test_saved_tree_under_a_chroot_is_the_same():
     tree, findings = parse_saved_tree(encode_znodes(znodes(small(), "/kafka")), file="zk.jsonl.gz")
     assert tree == parsed()
     assert findings == ()

@@ -59,7 +59,7 @@ def test_every_key_algorithm_of_kafka(digest):
     assert decode_password(encrypted("pw", digest=digest), _SECRET) == "pw"
 
 
-def test_a_wrong_secret_is_reported_without_repeating_anything():
+def test_wrong_secret_is_reported_without_repeating_anything():
     value = encrypted("open sesame")
     with pytest.raises(PasswordDecodeError) as caught:
         decode_password(value, "another")
@@ -67,7 +67,7 @@ def test_a_wrong_secret_is_reported_without_repeating_anything():
     assert "sesame" not in repr(parse_encrypted(value))
 
 
-def test_the_old_secret_opens_what_it_made():
+def test_old_secret_opens_what_it_made():
     assert first_opening(encrypted("pw", "old"), ["new", "old"]) == "pw"
     with pytest.raises(PasswordDecodeError):
         first_opening(encrypted("pw", "old"), [])

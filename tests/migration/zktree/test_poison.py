@@ -124,7 +124,7 @@ def test_ids_of_topics():
     assert ids(parsed({"/brokers/topics/none": none})) == ["duplicate-topic-id"]
 
 
-def test_a_partition_without_a_state():
+def test_partition_without_a_state():
     tree = parse_znodes(znodes(without(small(), [STATE])))
     assert ids(tree) == ["partition-without-state"]
     assert tree.topics["orders"].partitions[0].state is None
@@ -154,7 +154,7 @@ def test_credentials_that_kafka_refuses(text):
     assert parse_credential(text) is None
 
 
-def test_a_comma_behind_a_credential_is_nothing():
+def test_comma_behind_a_credential_is_nothing():
     assert parse_credential(CREDENTIAL + ",") == parse_credential(CREDENTIAL)
 
 

@@ -30,7 +30,7 @@ def _said(found):
 
 @pytest.mark.parametrize(("path", "data"), [*((path, data) for path, data, _ in (*LETHAL, *SILENT)), *HARMLESS])
 @pytest.mark.parametrize("chroot", one_in(2, ["/kafka", ""]))
-def test_the_poison_stays(path, data, chroot):
+def test_poison_stays(path, data, chroot):
     found = znodes(small() | {path: data}, chroot)
     assert _said(redact_znodes(found)) == _said(found)
 

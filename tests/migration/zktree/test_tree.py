@@ -13,7 +13,7 @@ OTHERS = (Znode(path="/", data=None), Znode(path="/zookeeper/quota", data=b""), 
 
 
 @pytest.mark.parametrize("chroot", ["", "/kafka", "/a/b"])
-def test_a_chroot_is_found(chroot):
+def test_chroot_is_found(chroot):
     tree = tree_of((*OTHERS, *znodes(small(), chroot)))
     assert tree.chroot == chroot
     assert tree.get("/controller_epoch").data == b"3"
@@ -21,7 +21,7 @@ def test_a_chroot_is_found(chroot):
     assert tree.findings == ()
 
 
-def test_the_parts_of_a_path_are_children_even_if_not_saved():
+def test_parts_of_a_path_are_children_even_if_not_saved():
     tree = tree_of(znodes(small()))
     assert tree.get("/brokers/topics/orders/partitions") is None
     assert tree.children("/brokers/topics/orders/partitions") == ("0", "1")
@@ -38,7 +38,7 @@ def test_several_clusters_need_a_name():
     assert tree_of(both, "/b/").get("/controller").path == "/b/controller"
 
 
-def test_a_chroot_does_not_take_its_longer_namesake():
+def test_chroot_does_not_take_its_longer_namesake():
     both = (*znodes(small(), "/kafka"), *znodes({"/controller": b"other"}, "/kafka2"))
     assert tree_of(both, "/kafka").get("/controller").data != b"other"
     assert tree_of(both, "/kafka").children("/") == tree_of(znodes(small())).children("/")
@@ -58,11 +58,11 @@ def test_invalid_chroot_is_refused(chroot):
 
 
 @pytest.mark.parametrize("given", [(), OTHERS])
-def test_the_absence_of_a_kafka_tree_is_reported(given):
+def test_absence_of_a_kafka_tree_is_reported(given):
     assert [finding.id for finding in tree_of(given).findings] == ["no-kafka-tree"]
 
 
-def test_the_wrong_chroot_is_reported():
+def test_wrong_chroot_is_reported():
     assert [finding.id for finding in tree_of(znodes(small(), "/kafka"), "/other").findings] == ["no-kafka-tree"]
 
 

@@ -53,7 +53,7 @@ def test_written_znodes_are_read_again(znodes):
     assert saved.findings == ()
 
 
-def test_the_line_has_the_fields_of_the_format():
+def test_line_has_the_fields_of_the_format():
     assert json.loads(render_znode(ZNODE)) == {
         "path": "/kafka/config/users/älice",
         "data": base64.b64encode(b"\x00secret").decode(),
@@ -70,7 +70,7 @@ def test_the_line_has_the_fields_of_the_format():
     }
 
 
-def test_the_bytes_are_a_gzip_file_and_always_the_same():
+def test_bytes_are_a_gzip_file_and_always_the_same():
     packed = encode_znodes([ZNODE])
     assert gzip.decompress(packed) == render_znode(ZNODE).encode() + b"\n"
     assert packed == encode_znodes([ZNODE])
@@ -128,7 +128,7 @@ def test_unreadable_line_does_not_affect_others(line, reason):
     assert finding.evidence["lines"] == [2]
 
 
-def test_a_million_wrong_lines_are_one_finding():
+def test_million_wrong_lines_are_one_finding():
     saved = decode_znodes(b"no\n" * 10_000, file="f")
     assert [(finding.id, finding.evidence["count"]) for finding in saved.findings] == [
         ("znode-line-unreadable", 10_000)
@@ -153,14 +153,14 @@ def test_line_that_is_too_long_is_skipped_and_reported(monkeypatch):
     ],
     ids=["znodes", "wrong lines", "folders", "data", "blank lines"],
 )
-def test_a_bomb_is_refused_with_its_limit(content, words):
+def test_bomb_is_refused_with_its_limit(content, words):
     with pytest.raises(InputError, match=words) as caught:
         decode_znodes(gzip.compress(content), file="f")
     assert caught.value.id == "saved-tree-too-large"
     assert caught.value.advice
 
 
-def test_a_large_file_may_hold_more_than_a_small_one(monkeypatch):
+def test_large_file_may_hold_more_than_a_small_one(monkeypatch):
     monkeypatch.setattr(znode_module, "_ALWAYS_ZNODES", 10)
     many = [Znode(path=f"/{number}", data=b"{}", czxid=number * 7919) for number in range(1000)]
     assert len(decode_znodes(encode_znodes(many), file="f").znodes) == 1000
@@ -182,13 +182,13 @@ def test_blank_lines_are_counted_and_skipped():
         assert [finding.evidence["lines"] for finding in saved.findings] == [[200_004]]
 
 
-def test_a_path_that_no_znode_of_kafka_has():
+def test_path_that_no_znode_of_kafka_has():
     for path in ("/a" * 101, "/" + "a" * 70_000):
         with pytest.raises(ValueError, match="deeper than 100 levels"):
             parse_znode(json.dumps({"path": path}).encode())
 
 
-def test_a_cut_off_file_gives_what_is_whole():
+def test_cut_off_file_gives_what_is_whole():
     many = [Znode(path=f"/{number}", data=bytes([number % 256]) * 40) for number in range(5000)]
     packed = encode_znodes(many)
     saved = decode_znodes(packed[: len(packed) // 2], file="f")

@@ -23,7 +23,7 @@ def field(name: str = "A", **facts: Any) -> Field:
     return {"name": name, "type": "int32", "versions": "0+"} | facts
 
 
-def test_a_message_as_a_value() -> None:
+def test_message_as_a_value() -> None:
     spec = build_message(message(field("Id"), field("Name", type="string", nullableVersions="2+", versions="1+")))
     assert (spec.name, spec.kind, spec.api_key) == ("Thing", "metadata", 1)
     assert spec.valid_versions == Versions(0, 3)
@@ -59,7 +59,7 @@ def test_versions_may_be_left_out_of_a_tagged_field() -> None:
     assert layout_at(spec, 2).fields[0].tag == 0
 
 
-def test_a_field_may_be_in_its_place_first_and_tagged_later() -> None:
+def test_field_may_be_in_its_place_first_and_tagged_later() -> None:
     spec = build_message(message(field(taggedVersions="2+", tag=0)))
     assert [layout_at(spec, version).fields[0].tag for version in range(4)] == [None, None, 0, 0]
 
@@ -114,14 +114,14 @@ def tagged(name: str, tag: object, versions: str = "1+") -> Field:
         ),
     ],
 )
-def test_a_definition_that_breaks_a_rule_is_refused(definition: dict[str, Any], words: str) -> None:
+def test_definition_that_breaks_a_rule_is_refused(definition: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words) as caught:
         build_message(definition)
     assert caught.value.id == "invalid-definition"
     assert "Thing" in caught.value.message or "name" in caught.value.message
 
 
-def test_an_error_names_the_path_of_the_field() -> None:
+def test_error_names_the_path_of_the_field() -> None:
     inner = field("Deep", type="int24")
     with pytest.raises(SchemaError, match=r"Thing\.Outer\.Deep: unknown type"):
         build_message(message(field("Outer", type="[]Part", fields=[inner])))

@@ -42,13 +42,13 @@ def built(**facts: Any) -> FieldSpec:
         ("[]int32", None, ()),
     ],
 )
-def test_the_default_of_a_field(kind: str, default: object, value: object) -> None:
+def test_default_of_a_field(kind: str, default: object, value: object) -> None:
     facts = {} if default is None else {"default": default}
     assert built(type=kind, **facts).default == value
 
 
 @pytest.mark.parametrize("kind", ["string", "bytes", "records", "[]int32"])
-def test_a_nullable_field_may_default_to_null(kind: str) -> None:
+def test_nullable_field_may_default_to_null(kind: str) -> None:
     assert built(type=kind, nullableVersions="0+", default="null").default is None
 
 
@@ -65,7 +65,7 @@ def test_null_is_not_a_default_where_some_version_cannot_be_null() -> None:
         ("int32", "null"),
     ],
 )  # fmt: skip
-def test_a_default_that_its_type_cannot_hold_is_refused(kind: str, default: object) -> None:
+def test_default_that_its_type_cannot_hold_is_refused(kind: str, default: object) -> None:
     with pytest.raises(SchemaError, match="default") as caught:
         built(type=kind, default=default)
     assert caught.value.id == "invalid-definition"

@@ -114,7 +114,7 @@ def test_one_message_costs_one_definition_file(monkeypatch: pytest.MonkeyPatch) 
     assert opened == ["index.json", "metadata/FeatureLevelRecord.json"]
 
 
-def test_a_file_that_defines_another_message_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_defines_another_message_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     index = source.read_data("index.json")
     other = source.read_data("metadata/NoOpRecord.json")
     monkeypatch.setattr(definitions, "read_data", lambda name: index if name == "index.json" else other)

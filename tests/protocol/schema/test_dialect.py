@@ -44,7 +44,7 @@ class Name(str):
         return str.__eq__(self, other)
 
 
-def test_a_repeated_key_behind_many_others_is_found_by_comparing_few() -> None:
+def test_repeated_key_behind_many_others_is_found_by_comparing_few() -> None:
     # Names that are looked up are compared once or twice each; each with each would be 4.5 million comparisons.
     Name.compared = 0
     names = [Name(f"key-{number}") for number in range(3_000)]

@@ -10,7 +10,7 @@ def test_codes_by_number() -> None:
     assert error_code(0).name == "NONE"
 
 
-def test_a_code_of_a_newer_kafka_is_said_to_be_unknown() -> None:
+def test_code_of_a_newer_kafka_is_said_to_be_unknown() -> None:
     code = error_code(31999)
     assert (code.name, code.known, code.retriable) == ("UNKNOWN_ERROR_CODE_31999", False, False)
 

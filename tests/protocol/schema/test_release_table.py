@@ -41,7 +41,7 @@ def table(monkeypatch, text, fields=("colour", "levels")):
         ((5, 0, 0), "blue", {"1": 0, "2": 6, "3": 0}),
     ],
 )
-def test_a_row_holds_from_its_patch_on_and_says_only_what_changed(monkeypatch, version, colour, levels):
+def test_row_holds_from_its_patch_on_and_says_only_what_changed(monkeypatch, version, colour, levels):
     assert table(monkeypatch, TABLE).at(version) == {"colour": colour, "levels": levels}
 
 
@@ -55,13 +55,13 @@ def test_a_row_holds_from_its_patch_on_and_says_only_what_changed(monkeypatch, v
     ],
     ids=["missing field", "unknown field", "the same patch twice", "out of order"],
 )
-def test_a_table_that_says_too_little_or_too_much_is_refused(monkeypatch, text, names):
+def test_table_that_says_too_little_or_too_much_is_refused(monkeypatch, text, names):
     with pytest.raises(SchemaError, match=names) as caught:
         table(monkeypatch, text)
     assert caught.value.id == "invalid-release-table"
 
 
-def test_a_row_does_not_change_the_rows_above_it(monkeypatch):
+def test_row_does_not_change_the_rows_above_it(monkeypatch):
     first, second, third = table(monkeypatch, TABLE).rows
     assert (first.fields["colour"], second.fields["colour"]) == ("red", "blue")
     assert first.fields["levels"] == {"1": 0, "2": 5}

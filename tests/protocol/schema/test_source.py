@@ -20,14 +20,14 @@ def test_data_is_read_by_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["metadata/Nothing.json", "metadata"])
-def test_a_missing_file_is_our_fault_and_says_so(name: str) -> None:
+def test_missing_file_is_our_fault_and_says_so(name: str) -> None:
     with pytest.raises(SchemaError, match=name) as caught:
         read_data(name)
     assert caught.value.id == "data-file-missing"
     assert caught.value.next_step
 
 
-def test_a_missing_folder_is_our_fault_and_says_so() -> None:
+def test_missing_folder_is_our_fault_and_says_so() -> None:
     with pytest.raises(SchemaError, match="schemas/nowhere"):
         list_data("nowhere", ".json")
 

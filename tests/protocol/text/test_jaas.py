@@ -58,7 +58,7 @@ def test_refused_login_line_shows_no_secret(line: str) -> None:
     assert "hunter2" not in f"{caught.value.to_dict()}"
 
 
-def test_the_repr_holds_no_option() -> None:
+def test_repr_holds_no_option() -> None:
     assert "hunter2" not in repr(parse_jaas(f'{PLAIN} required password="hunter2";'))
 
 

@@ -109,7 +109,7 @@ def test_refusing(text: str, id: str, path: str, words: str):
     assert error.message.startswith("/d/meta.properties, byte ")
 
 
-def test_the_offset_is_that_of_the_line():
+def test_offset_is_that_of_the_line():
     with pytest.raises(DecodeError) as caught:
         parse_meta_properties(b"cluster.id=x\nversion=9\n")
     assert caught.value.offset == 13

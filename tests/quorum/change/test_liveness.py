@@ -64,7 +64,7 @@ def change(tmp_path):
 
 @pytest.mark.parametrize("name", GOALS)
 @pytest.mark.parametrize("shape", [{}, {"no_ops": False}, {"phase_ms": 400.0}])
-def test_a_healthy_quorum_is_changed(change, name, shape):
+def test_healthy_quorum_is_changed(change, name, shape):
     quorum = _quorum(name, **shape)
     assert change(quorum, name, dry_run=True).outcome is Outcome.PLANNED
     assert quorum.sent == []
@@ -74,14 +74,14 @@ def test_a_healthy_quorum_is_changed(change, name, shape):
 
 @pytest.mark.parametrize("name", GOALS)
 @pytest.mark.parametrize("node_id", (2, 3))
-def test_a_voter_that_only_cannot_be_reached_from_here_does_not_block(change, name, node_id):
+def test_voter_that_only_cannot_be_reached_from_here_does_not_block(change, name, node_id):
     result = change(quorum := _quorum(name, Event(0, "cut", node_id)), name)
     assert result.outcome is Outcome.DONE, result.findings
     assert quorum.wedged == []
 
 
 @pytest.mark.parametrize("name", ["remove-controller", "reassign"])
-def test_a_quorum_behind_brokers_is_changed(change, name):
+def test_quorum_behind_brokers_is_changed(change, name):
     # The only evidence is the leader's answer, forwarded by a broker.
     quorum = _quorum(name, out_of_reach=True)
     result = change(quorum, name, dry_run=True)
@@ -108,7 +108,7 @@ def test_nothing_is_sent_that_a_dead_voter_would_have_to_commit(change, name, wh
 
 @pytest.mark.parametrize("node_id", [1, 3])
 @pytest.mark.parametrize("before_ms", BEFORE_MS)
-def test_a_dry_run_refuses_as_the_change_does(change, node_id, before_ms):
+def test_dry_run_refuses_as_the_change_does(change, node_id, before_ms):
     found = []
     for dry_run in (True, False):
         quorum = _quorum("remove-controller", Event(0, "kill", node_id))
@@ -121,7 +121,7 @@ def test_a_dry_run_refuses_as_the_change_does(change, node_id, before_ms):
 @pytest.mark.parametrize("what", ["kill", "pause"])
 @pytest.mark.parametrize("name", GOALS)
 @pytest.mark.parametrize("moments", DURING)
-def test_a_voter_that_fails_while_the_command_observes_is_noticed(change, name, what, moments):
+def test_voter_that_fails_while_the_command_observes_is_noticed(change, name, what, moments):
     for node_id in NODES[name]:
         for during_ms in moments:
             quorum = _quorum(name, Event(during_ms, what, node_id))
@@ -138,7 +138,7 @@ def test_of_a_voter_that_cannot_be_reached_an_interval_of_no_ops_remains(change,
 
 
 @pytest.mark.parametrize("name", GOALS)
-def test_the_middle_of_an_election_is_waited_for(change, name):
+def test_middle_of_an_election_is_waited_for(change, name):
     for before_ms in BEFORE_MS:
         quorum = _quorum(name, Event(0, "elect", 3))
         result = change(quorum, name, after_ms=before_ms)
@@ -147,7 +147,7 @@ def test_the_middle_of_an_election_is_waited_for(change, name):
 
 @pytest.mark.parametrize("name", GOALS)
 @pytest.mark.parametrize("moments", DURING)
-def test_an_election_during_the_command_never_leads_to_a_wedge(change, name, moments):
+def test_election_during_the_command_never_leads_to_a_wedge(change, name, moments):
     for during_ms in moments:
         quorum = _quorum(name, Event(during_ms, "elect", 3), Event(during_ms + 350, "kill", 1))
         result = change(quorum, name)
@@ -157,7 +157,7 @@ def test_an_election_during_the_command_never_leads_to_a_wedge(change, name, mom
 
 @pytest.mark.parametrize("what", ["kill", "pause"])
 @pytest.mark.parametrize("before_ms", BEFORE_MS)
-def test_the_dead_one_itself_may_go(change, what, before_ms):
+def test_dead_one_itself_may_go(change, what, before_ms):
     quorum = _quorum("remove-controller", Event(0, what, 2))
     result = change(quorum, "remove-controller", after_ms=before_ms)
     assert (result.outcome, quorum.sent, quorum.wedged) == (Outcome.DONE, ["remove 2"], []), result.findings

@@ -98,7 +98,7 @@ def test_reassignment_reaches_the_target(run, voters, observers, dead, target, s
     assert quorum.sent == sent
 
 
-def test_a_plan_alone_sends_and_writes_nothing(tmp_path):
+def test_plan_alone_sends_and_writes_nothing(tmp_path):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"))
     result = plan_only(quorum, _reassign("1,2,3,4,5"), clock=quorum.clock)
     assert (result.outcome, quorum.sent, list(tmp_path.iterdir())) == (Outcome.PLANNED, [], [])
@@ -120,7 +120,7 @@ def test_a_plan_alone_sends_and_writes_nothing(tmp_path):
         (Reaction(answer=TIMED_OUT, commits_after_ms=10_000_000), Outcome.UNKNOWN, ["remove 3"]),
     ],
 )
-def test_the_outcome_of_a_removal_is_read_not_guessed(run, reaction, outcome, sent):
+def test_outcome_of_a_removal_is_read_not_guessed(run, reaction, outcome, sent):
     quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[reaction])
     result = run(quorum, _remove("3"))
     assert (result.outcome, quorum.sent) == (outcome, sent), result.findings
@@ -129,13 +129,13 @@ def test_the_outcome_of_a_removal_is_read_not_guessed(run, reaction, outcome, se
     assert bool(result.may_happen) is (outcome is Outcome.UNKNOWN)
 
 
-def test_a_lost_answer_is_not_decided_before_the_request_must_have_been_read(run):
+def test_lost_answer_is_not_decided_before_the_request_must_have_been_read(run):
     quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST, taken=False)], unread_ms=65_000)
     assert run(quorum, _remove("3"), step_ms=1_000).outcome is Outcome.DONE
     assert quorum.clock.now_ms() > 65_000
 
 
-def test_a_request_that_arrived_twice_counts_once(run):
+def test_request_that_arrived_twice_counts_once(run):
     # The second copy of the request has to wait for the first, and finds the change done.
     waits = Answer(code=7, message="waiting for leader to handle previous voter change request")
     quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=waits, taken=False)])
@@ -162,14 +162,14 @@ def test_unknown_outcome_is_settled_by_the_next_run(run):
     assert quorum.sent == ["remove 3"]
 
 
-def test_the_wedge_is_never_sent(run):
+def test_wedge_is_never_sent(run):
     quorum = SteppedQuorum(world=world("1 2 3", dead="3"))
     result = run(quorum, _remove("2"))
     assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
     assert "quorum-would-wedge" in _ids(result)
 
 
-def test_a_node_that_does_not_catch_up_is_not_added(run):
+def test_node_that_does_not_catch_up_is_not_added(run):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4 5", lag={4: 5_000}))
     result = run(quorum, _reassign("1,2,3,4,5"), catch_up_ms=20_000)
     assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
@@ -183,7 +183,7 @@ def test_unregistered_candidate_has_no_endpoint_and_is_refused(run):
     assert "candidate-endpoint-unknown" in _ids(result)
 
 
-def test_a_change_by_another_operator_is_noticed(run):
+def test_change_by_another_operator_is_noticed(run):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4 5 6"))
 
     def meanwhile(_, name):
@@ -214,7 +214,7 @@ def test_foreign_change_towards_the_target_is_accepted(run):
     assert quorum.sent == ["add 4"]
 
 
-def test_an_election_in_the_middle_is_waited_for(run):
+def test_election_in_the_middle_is_waited_for(run):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"))
     alive = quorum.world.alive
 
@@ -241,7 +241,7 @@ def test_another_target_starts_again(run):
     assert ids_of(quorum.world.voters) == [1, 2, 3]
 
 
-def test_a_voter_that_joins_again_is_reported(run):
+def test_voter_that_joins_again_is_reported(run):
     quorum = SteppedQuorum(world=world("1 2 3 4"))
 
     def again(_, name):
@@ -256,7 +256,7 @@ def test_a_voter_that_joins_again_is_reported(run):
     assert run(quorum, _remove("3")).outcome is Outcome.DONE, "the node was stopped meanwhile, and it is asked again"
 
 
-def test_a_cluster_that_is_behind_the_journal(run):
+def test_cluster_that_is_behind_the_journal(run):
     quorum = SteppedQuorum(world=world("1 2 3 4"))
     quorum.clock.sleep_ms(100_000)
     assert run(quorum, _remove("3")).outcome is Outcome.DONE
@@ -265,7 +265,7 @@ def test_a_cluster_that_is_behind_the_journal(run):
     assert (result.outcome, _ids(result)) == (Outcome.REFUSED, {"cluster-behind-journal"})
 
 
-def test_a_conversion(run):
+def test_conversion(run):
     not_yet = Answer(code=95, message="because not all of the voters support it")
     quorum = SteppedQuorum(world=world("1 2 3", static=True), rehearsals=[not_yet, not_yet, OK])
     result = run(quorum, CONVERT)
@@ -291,7 +291,7 @@ def test_last_known_leader_is_reported_if_no_observation_follows_a_request(run):
     assert result.after is not None and result.after.has_leader
 
 
-def test_a_conversion_that_the_leader_would_refuse_is_not_sent(run):
+def test_conversion_that_the_leader_would_refuse_is_not_sent(run):
     quorum = SteppedQuorum(world=world("1 2 3", static=True), rehearsals=[Answer(code=95, message="no")])
     result = run(quorum, CONVERT)
     assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
@@ -349,7 +349,7 @@ def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journe
         ("not-sent-and-retried", SteppedQuorum(world=world("1 2 4")), []),
     ],
 )
-def test_a_journal_of_the_version_before_is_resumed(run, tmp_path, sample, quorum, sent):
+def test_journal_of_the_version_before_is_resumed(run, tmp_path, sample, quorum, sent):
     # What its last request did is found out first, and another change of the voters is noticed.
     shutil.copy(JOURNALS / f"quorum-{sample}.jsonl", tmp_path / "journal.jsonl")
     quorum.clock.sleep_ms(200_000)
@@ -358,7 +358,7 @@ def test_a_journal_of_the_version_before_is_resumed(run, tmp_path, sample, quoru
     assert quorum.sent == sent
 
 
-def test_a_journal_of_the_version_before_remembers_who_may_vote(run, tmp_path):
+def test_journal_of_the_version_before_remembers_who_may_vote(run, tmp_path):
     shutil.copy(JOURNALS / "quorum-killed-before-request.jsonl", tmp_path / "journal.jsonl")
     quorum = SteppedQuorum(world=world("1 2 3 4 6", observers="5"))
     quorum.clock.sleep_ms(200_000)

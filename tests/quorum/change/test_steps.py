@@ -62,7 +62,7 @@ def added(path, wrong_ms: float) -> tuple[ChangeResult, float]:
     return result, quorum.clock.now_ms() - quorum.seen_since_ms
 
 
-def test_an_endpoint_that_the_leader_repairs_is_waited_for_and_no_longer(tmp_path):
+def test_endpoint_that_the_leader_repairs_is_waited_for_and_no_longer(tmp_path):
     for name in ("right", "repaired"):
         (tmp_path / name).mkdir()
     _, usual_ms = added(tmp_path / "right", 0.0)
@@ -71,7 +71,7 @@ def test_an_endpoint_that_the_leader_repairs_is_waited_for_and_no_longer(tmp_pat
     assert took_ms < usual_ms + 3_000
 
 
-def test_an_endpoint_that_stays_wrong_is_reported(tmp_path):
+def test_endpoint_that_stays_wrong_is_reported(tmp_path):
     result, _ = added(tmp_path, NEVER_MS)
     assert result.outcome is not Outcome.DONE
     (found,) = [finding for finding in result.findings if finding.id == "voter-endpoint-not-registered"]

@@ -75,7 +75,7 @@ def ids(readings):
     return [finding.id for reading in readings for finding in reading.findings]
 
 
-def test_a_whole_disk(disk):
+def test_whole_disk(disk):
     log = noop(0) + voters_batch(1, (1, 2), epoch=3) + noop(2, epoch=4)
     root = disk(**{FIRST: first_checkpoint(1, 2, 3), SEGMENT: log, "quorum-state": election()})
     reading = read_disk(str(root))
@@ -97,13 +97,13 @@ def test_snapshot_overrides_the_log_before_it(disk):
     assert (seen.last_epoch, seen.log_end_offset, len(seen.voters)) == (5, 9, 3)
 
 
-def test_a_static_quorum_has_its_voters_in_quorum_state(disk):
+def test_static_quorum_has_its_voters_in_quorum_state(disk):
     state = election(data_version=0, cluster_id=CLUSTER_ID, current_voters=(1, 2, 3))
     seen = read_disk(str(disk(**{SEGMENT: noop(0), "quorum-state": state}))).seen
     assert (seen.static_voters, seen.voters, seen.kraft_version) == ((1, 2, 3), None, None)
 
 
-def test_a_formatted_disk_that_never_started(disk):
+def test_formatted_disk_that_never_started(disk):
     reading = read_disk(str(disk(**{FIRST: first_checkpoint(1)})))
     assert (reading.findings, reading.seen.leader_epoch, reading.seen.log_end_offset) == ((), None, 0)
     assert [member.node_id for member in reading.seen.voters] == [1]
@@ -119,7 +119,7 @@ def test_segments_of_real_nodes(disk, name, epoch, dynamic):
     assert reading.seen.log_end_offset > 0 and reading.seen.last_epoch >= 1
 
 
-def test_the_newest_of_several_disks_has_the_voters(disk):
+def test_newest_of_several_disks_has_the_voters(disk):
     older = disk(1, **{FIRST: first_checkpoint(1, 2, 3), SEGMENT: noop(0)})
     newer = disk(2, **{FIRST: first_checkpoint(1, 2, 3), SEGMENT: noop(0) + voters_batch(1, (2, 3), epoch=2)})
     state = assembled((), disks=[reading.seen for reading in read_disks([str(older), str(newer)])])
@@ -130,7 +130,7 @@ def test_the_newest_of_several_disks_has_the_voters(disk):
     assert (state.leader_id, state.cluster_id, state.tolerates) == (-1, CLUSTER_ID, None)
 
 
-def test_a_disk_of_another_cluster_is_left_out(disk):
+def test_disk_of_another_cluster_is_left_out(disk):
     first = disk(1, **{FIRST: first_checkpoint(1)})
     other = disk(2, cluster_id="AAAAAAAAAAAAAAAAAAAAEQ", **{FIRST: first_checkpoint(7), SEGMENT: noop(0)})
     state = assembled((), disks=[reading.seen for reading in read_disks([str(first), str(other)])])
@@ -153,14 +153,14 @@ def test_a_disk_of_another_cluster_is_left_out(disk):
     ],
     ids=["cut", "zeros", "crc", "bad-voters"],
 )
-def test_a_log_counts_up_to_its_damage(disk, tail, finding):
+def test_log_counts_up_to_its_damage(disk, tail, finding):
     root = disk(**{SEGMENT: noop(0) + noop(1) + tail, f"{9:020}.log": noop(9)})
     reading = read_disk(str(root))
     assert (ids([reading]), reading.seen.log_end_offset) == ([finding], 2)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"data_version":9}', b"\xff\xfe", b"{}" * 10_000])
-def test_a_quorum_state_of_any_bytes_is_reported(disk, content):
+def test_quorum_state_of_any_bytes_is_reported(disk, content):
     reading = read_disk(str(disk(**{SEGMENT: noop(0), "quorum-state": content})))
     assert ids([reading]) == ["disk-not-read"]
     assert (reading.seen.leader_epoch, reading.seen.log_end_offset) == (None, 1)
@@ -177,7 +177,7 @@ def test_meta_properties_without_an_id_leave_the_node_unknown(disk, content):
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 61, golden("first-4.4.0-standalone.checkpoint.bin")[:80]])
-def test_a_snapshot_of_any_bytes(disk, content):
+def test_snapshot_of_any_bytes(disk, content):
     reading = read_disk(str(disk(**{FIRST: content, SEGMENT: noop(0)})))
     assert (reading.seen.voters, reading.seen.log_end_offset, ids([reading])) == (None, 1, ["disk-not-read"])
 
@@ -188,7 +188,7 @@ def test_names_that_are_not_segments_are_ignored(disk):
 
 
 @pytest.mark.parametrize("path", ["nowhere", "file", "empty", "zero\0byte"])
-def test_a_path_that_is_not_a_metadata_directory(tmp_path, path):
+def test_path_that_is_not_a_metadata_directory(tmp_path, path):
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError) as caught:
@@ -197,7 +197,7 @@ def test_a_path_that_is_not_a_metadata_directory(tmp_path, path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_file_that_may_not_be_read(disk):
+def test_file_that_may_not_be_read(disk):
     root = disk(**{SEGMENT: noop(0), "quorum-state": election()})
     (root / "__cluster_metadata-0" / SEGMENT).chmod(0)
     reading = read_disk(str(root))

@@ -16,7 +16,7 @@ def _removal(quorum, node_id):
     return Step(number=1, action=Action.REMOVE, key=gone, voters_before=keys, voters_after=keys - {gone}, alive=keys)
 
 
-def test_a_leader_elected_after_the_look_gets_no_request():
+def test_leader_elected_after_the_look_gets_no_request():
     # It has seen no voter fetch, so nothing of what was observed says that a majority follows it.
     with FakeQuorum(voters=(1, 2, 3)) as quorum, Client(quorum.addresses, Role.CONTROLLER) as client:
         with LiveQuorum(client) as world:
@@ -31,7 +31,7 @@ def test_a_leader_elected_after_the_look_gets_no_request():
         assert quorum.effects == [("remove", 3)]
 
 
-def test_a_glance_notices_a_voter_that_stops_answering():
+def test_glance_notices_a_voter_that_stops_answering():
     with (
         FakeQuorum(voters=(1, 2, 3)) as quorum,
         Client(quorum.addresses, Role.CONTROLLER) as client,

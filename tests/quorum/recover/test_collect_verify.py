@@ -38,7 +38,7 @@ def verified(kafkactl: Cli, plan: Path, *words: object) -> tuple[int, dict]:
     return run.code, run.json
 
 
-def test_a_directory_as_planned(kafkactl: Cli, tmp_path: Path):
+def test_directory_as_planned(kafkactl: Cli, tmp_path: Path):
     plan = recovered(kafkactl, tmp_path)
     code, answer = verified(kafkactl, plan, "--log-dir", tmp_path / "b11")
     assert (code, answer["checked"], answer["findings"]) == (0, ["directory", "folders"], [])
@@ -46,7 +46,7 @@ def test_a_directory_as_planned(kafkactl: Cli, tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["checkpoint", "meta.properties"])
-def test_a_directory_that_was_changed(kafkactl: Cli, tmp_path: Path, name: str):
+def test_directory_that_was_changed(kafkactl: Cli, tmp_path: Path, name: str):
     plan = recovered(kafkactl, tmp_path)
     (file,) = (path for path in (tmp_path / "new").rglob("*") if path.name.endswith(name))
     file.write_bytes(file.read_bytes().replace(b"node.id=2", b"node.id=3") + b"\n")
@@ -54,7 +54,7 @@ def test_a_directory_that_was_changed(kafkactl: Cli, tmp_path: Path, name: str):
     assert (code, {finding["id"] for finding in answer["findings"]}) == (7, {"recovery-differs"})
 
 
-def test_a_directory_on_another_host(kafkactl: Cli, tmp_path: Path):
+def test_directory_on_another_host(kafkactl: Cli, tmp_path: Path):
     plan = recovered(kafkactl, tmp_path)
     (tmp_path / "new").rename(tmp_path / "elsewhere")
     code, answer = verified(kafkactl, plan)
@@ -118,7 +118,7 @@ def test_partitions_stranded_on_lost_brokers_are_reported():
     assert (alone.count_text, "the truth" in alone.next_step) == ("1 partition has", False)
 
 
-def test_a_partition_whose_last_in_sync_replica_is_not_shown():
+def test_partition_whose_last_in_sync_replica_is_not_shown():
     both, single = worlds.topic("both", 1, 2, brokers=(12, 11)), worlds.topic("single", 2, 1, brokers=(12,))
     image = worlds.image(both, single)
     assert without_in_sync_disk(image, {}).names == []
@@ -160,7 +160,7 @@ def test_copies_give_the_same_plan(kafkactl: Cli, tmp_path: Path):
     assert not list((tmp_path / "copy-b11").glob("late-1/*.log"))
 
 
-def test_a_copy_that_was_moved_away_is_not_written_to(kafkactl: Cli, tmp_path: Path):
+def test_copy_that_was_moved_away_is_not_written_to(kafkactl: Cli, tmp_path: Path):
     # A run that was killed may leave a second name of the copy that it had made.
     made = disk(tmp_path / "c1", 1, lagging_log())
     assert kafkactl("quorum", "recover", "collect", made, "--to", tmp_path / "x.tar").code == 0
@@ -174,7 +174,7 @@ def test_a_copy_that_was_moved_away_is_not_written_to(kafkactl: Cli, tmp_path: P
 
 
 @pytest.mark.parametrize("module", [collect, partitions])
-def test_a_file_that_this_user_may_not_read_is_named_and_nothing_is_copied(
+def test_file_that_this_user_may_not_read_is_named_and_nothing_is_copied(
     kafkactl: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType
 ):
     (made, *_) = broker_disks(tmp_path)
@@ -195,7 +195,7 @@ def test_a_file_that_this_user_may_not_read_is_named_and_nothing_is_copied(
     assert not [path.name for path in tmp_path.iterdir() if "x.tar" in path.name]
 
 
-def test_a_copy_is_never_replaced(kafkactl: Cli, tmp_path: Path):
+def test_copy_is_never_replaced(kafkactl: Cli, tmp_path: Path):
     made = disk(tmp_path / "c1", 1, lagging_log())
     (tmp_path / "x.tar").write_text("the only one")
     run = kafkactl("quorum", "recover", "collect", made, "--to", tmp_path / "x.tar", "-o", "json")

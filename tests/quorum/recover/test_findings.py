@@ -45,7 +45,7 @@ def ids(planned: dict[str, Any]) -> set[str]:
     return {each["id"] for each in planned["findings"]}
 
 
-def test_a_snapshot_that_is_broken_is_named(recover: Recovery, tmp_path: Path) -> None:
+def test_snapshot_that_is_broken_is_named(recover: Recovery, tmp_path: Path) -> None:
     disks = survivors(tmp_path)
     broken = worlds.snapshot(disks[0], AFTER, whole_log().end + 50, 1)
     broken.write_bytes(b"broken")
@@ -53,7 +53,7 @@ def test_a_snapshot_that_is_broken_is_named(recover: Recovery, tmp_path: Path) -
     assert broken.name in finding(planned, "source-damaged")["message"]
 
 
-def test_a_voter_that_is_not_shown_is_named_by_its_directory_too(recover: Recovery, tmp_path: Path) -> None:
+def test_voter_that_is_not_shown_is_named_by_its_directory_too(recover: Recovery, tmp_path: Path) -> None:
     planned = recover.plan("--lost", 1, disks=survivors(tmp_path), code=3)
     assert f"voter 3 (directory id {DIRECTORY[3]}) is neither" in finding(planned, "voter-disk-not-shown")["message"]
 
@@ -120,19 +120,19 @@ def test_new_addresses_of_other_nodes_and_of_static_quorums_are_refused(recover:
 
 
 @pytest.mark.parametrize("word", ["1", "1=", "=h:1", "x=h:1", "1=h", "1=h:70000", "1=:9093"])
-def test_an_address_that_is_not_one_is_a_usage_error(kafkactl: Cli, tmp_path: Path, word: str) -> None:
+def test_address_that_is_not_one_is_a_usage_error(kafkactl: Cli, tmp_path: Path, word: str) -> None:
     run = kafkactl("quorum", "recover", "--log-dir", tmp_path, "--out", tmp_path / "x", "--new-address", word)
     assert run.code == 2
 
 
-def test_a_plan_does_not_warn_of_what_needs_nothing(recover: Recovery, tmp_path: Path) -> None:
+def test_plan_does_not_warn_of_what_needs_nothing(recover: Recovery, tmp_path: Path) -> None:
     planned = recover.plan(*LOST, disks=survivors(tmp_path))
     assert [each["id"] for each in planned["findings"] if "Nothing to do" in each["next_step"]] == []
     raised = {"uncommitted-tail-possible", "leader-epochs-raised", "producer-ids-raised", "registrations-dropped"}
     assert {finding(planned, id)["severity"] for id in raised} == {"info"}
 
 
-def test_the_only_voter_is_not_started_again_where_it_is_replaced(recover: Recovery, tmp_path: Path) -> None:
+def test_only_voter_is_not_started_again_where_it_is_replaced(recover: Recovery, tmp_path: Path) -> None:
     made = disk(tmp_path / "c2", 2)
     worlds.snapshot(made, changed(BEFORE, kraft_version=1, voters=worlds.voters([2])), 500, 7)
     disks = [made, *broker_disks(tmp_path, suffix="stray")]
@@ -187,7 +187,7 @@ def test_records_of_a_leader_alone_are_not_reported_as_lost(recover: Recovery, t
     assert proved["next_step"].startswith("Keep these controllers stopped")
 
 
-def test_a_hole_below_a_snapshot_does_not_make_logs_diverge(recover: Recovery, tmp_path: Path) -> None:
+def test_hole_below_a_snapshot_does_not_make_logs_diverge(recover: Recovery, tmp_path: Path) -> None:
     # A page of zeros amid the log, readable batches behind it, and a snapshot of all that (4.3.1 starts on it).
     log = worlds.whole_log()
     for _ in range(6):
@@ -215,7 +215,7 @@ def test_registrations_of_controllers_are_not_counted_as_lost(recover: Recovery,
     assert planned["losses"]["others"] == []
 
 
-def test_a_topic_may_have_its_data_on_a_replica_that_was_not_in_sync() -> None:
+def test_topic_may_have_its_data_on_a_replica_that_was_not_in_sync() -> None:
     held = Partition(
         replicas=(11, 13), isr=(11,), removing_replicas=(), adding_replicas=(), leader=11, leader_recovery_state=0,
         leader_epoch=0, partition_epoch=0, directories=(DIRECTORY[11], DIRECTORY[13]), eligible_leader_replicas=(),

@@ -77,7 +77,7 @@ def survivors(root: Path) -> list[Path]:
 LOST = ("--lost", "1,3")
 
 
-def test_a_complete_survivor(recover: Recovery, tmp_path: Path):
+def test_complete_survivor(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     sources = {path: tree(path) for path in disks}
     planned = recover.plan(*LOST, disks=disks)
@@ -114,7 +114,7 @@ def test_a_complete_survivor(recover: Recovery, tmp_path: Path):
     assert {path: tree(path) for path in disks} == sources
 
 
-def test_the_same_twice_gives_the_same_bytes(recover: Recovery, tmp_path: Path):
+def test_same_twice_gives_the_same_bytes(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     first = recover(*LOST, "--confirm", CLUSTER, disks=disks)
     before = tree(recover.out.parent)
@@ -135,7 +135,7 @@ def test_killed_run_is_repeated_with_the_same_ids(recover: Recovery, tmp_path: P
     assert tree(recover.out.parent) == before
 
 
-def test_an_edited_plan_is_refused(recover: Recovery, tmp_path: Path):
+def test_edited_plan_is_refused(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     recover(*LOST, "--confirm", CLUSTER, disks=disks)
     file = recover.out.with_name("new.recovery.json")
@@ -146,7 +146,7 @@ def test_an_edited_plan_is_refused(recover: Recovery, tmp_path: Path):
     assert (run.code, run.error["id"]) == (2, "recovery-plan-edited")
 
 
-def test_a_brokers_copy_alone(recover: Recovery, tmp_path: Path):
+def test_brokers_copy_alone(recover: Recovery, tmp_path: Path):
     disks = broker_disks(tmp_path, log=whole_log())
     assert recover.refused("--lost", "1,2,3", disks=disks) == ["recovered-node-unknown"]
     planned = recover.plan("--lost", "1,2,3", "--node-id", 1, disks=disks)
@@ -156,7 +156,7 @@ def test_a_brokers_copy_alone(recover: Recovery, tmp_path: Path):
     assert recover.refused("--lost", "1,2,3", "--node-id", 4, disks=disks) == ["recovered-node-unknown"]
 
 
-def test_a_worse_disk_is_not_taken_in_silence(recover: Recovery, tmp_path: Path):
+def test_worse_disk_is_not_taken_in_silence(recover: Recovery, tmp_path: Path):
     lagging = disk(tmp_path / "c1", 1, lagging_log())
     disks = [lagging, *broker_disks(tmp_path, log=whole_log())]
     words = ("--lost", "2,3", "--from", lagging)
@@ -203,7 +203,7 @@ def test_damage_ends_a_candidate_where_it_ends_for_kafka(recover: Recovery, tmp_
     assert "source-damaged" in {finding["id"] for finding in planned["findings"]}
 
 
-def test_a_sound_disk_is_better_than_a_damaged_one(recover: Recovery, tmp_path: Path):
+def test_sound_disk_is_better_than_a_damaged_one(recover: Recovery, tmp_path: Path):
     log = whole_log()
     damaged = bytearray(log.data)
     damaged[log.starts[-2][1] + 40] ^= 1
@@ -213,7 +213,7 @@ def test_a_sound_disk_is_better_than_a_damaged_one(recover: Recovery, tmp_path: 
     assert [disk["damaged"] for disk in planned["disks"]] == [True, False, False]
 
 
-def test_an_older_snapshot_and_the_log_behind_it_may_still_be(recover: Recovery, tmp_path: Path):
+def test_older_snapshot_and_the_log_behind_it_may_still_be(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     for path in disks:
         worlds.snapshot(path, AFTER, whole_log().end - 1, 1).write_bytes(b"broken")
@@ -264,7 +264,7 @@ def test_disks_of_two_clusters(recover: Recovery, tmp_path: Path):
     assert "cluster-id-differs" in recover.refused("--lost", 1, disks=[*survivors(tmp_path), strange])
 
 
-def test_a_broker_that_is_not_shown(recover: Recovery, tmp_path: Path):
+def test_broker_that_is_not_shown(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)[:2]
     assert recover.refused(*LOST, disks=disks) == ["broker-disk-not-shown"]
     planned = recover.plan(*LOST, "--without-broker-disks", disks=disks)
@@ -273,7 +273,7 @@ def test_a_broker_that_is_not_shown(recover: Recovery, tmp_path: Path):
     ]
 
 
-def test_a_target_that_is_there(recover: Recovery, tmp_path: Path):
+def test_target_that_is_there(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     recover.out.mkdir()
     (recover.out / "something").write_text("x")
@@ -282,7 +282,7 @@ def test_a_target_that_is_there(recover: Recovery, tmp_path: Path):
     assert recover(*LOST, "--confirm", CLUSTER, disks=disks).code == 0  # an empty one may be a mount point
 
 
-def test_a_target_on_which_a_node_has_started(recover: Recovery, tmp_path: Path):
+def test_target_on_which_a_node_has_started(recover: Recovery, tmp_path: Path):
     # The step after it is the check, not a second recovery from the old disks, which lack what was done since.
     disks = survivors(tmp_path)
     assert recover(*LOST, "--confirm", CLUSTER, disks=disks).code == 0
@@ -293,13 +293,13 @@ def test_a_target_on_which_a_node_has_started(recover: Recovery, tmp_path: Path)
     assert f"`kafkactl quorum recover verify {recover.out}.recovery.json`" in found["next_step"]
 
 
-def test_a_target_inside_a_source(recover: Recovery, tmp_path: Path):
+def test_target_inside_a_source(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     recover.out = disks[0] / "new"
     assert recover.refused(*LOST, disks=disks) == ["target-in-source"]
 
 
-def test_a_directory_that_is_in_use(recover: Recovery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_directory_that_is_in_use(recover: Recovery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     disks = survivors(tmp_path)
     for path, words, found in (
         (disks[0], (), ["log-dir-in-use"]),
@@ -360,7 +360,7 @@ def test_adoption(recover: Recovery, tmp_path: Path, suffix: str):
     assert late.directories == (worlds.DIRECTORY[12], worlds.DIRECTORY[11])
 
 
-def test_a_topic_that_was_deleted_is_not_adopted(recover: Recovery, tmp_path: Path):
+def test_topic_that_was_deleted_is_not_adopted(recover: Recovery, tmp_path: Path):
     disks = [
         disk(tmp_path / "c1", 1, worlds.first_log(worlds.image(worlds.ORDERS, worlds.PAY))),
         *broker_disks(tmp_path),
@@ -385,7 +385,7 @@ def test_retention_that_would_delete(recover: Recovery, tmp_path: Path):
     assert recover.plan(*words, "--accept-retention", disks=disks)["outcome"] == "planned"
 
 
-def test_a_static_quorum(recover: Recovery, tmp_path: Path):
+def test_static_quorum(recover: Recovery, tmp_path: Path):
     log = whole_log(dynamic=False)
     disks = [disk(tmp_path / "c2", 2, log), *broker_disks(tmp_path, log=log)]
     worlds.static_state(disks[0], epoch=9)
@@ -397,7 +397,7 @@ def test_a_static_quorum(recover: Recovery, tmp_path: Path):
     assert [voter["id"] for voter in run.json["voters_before"]] == [1, 2, 3]
 
 
-def test_a_single_voter_is_replaced_only_to_adopt(recover: Recovery, tmp_path: Path):
+def test_single_voter_is_replaced_only_to_adopt(recover: Recovery, tmp_path: Path):
     from kafkactl.core.frozen import changed
 
     made = disk(tmp_path / "c2", 2)
@@ -425,7 +425,7 @@ def test_words_that_are_wrong(kafkactl: Cli, words: tuple[str, ...]):
     assert kafkactl("quorum", "recover", *words, "-o", "json").code == 2
 
 
-def test_the_page(kafkactl: Cli, recover: Recovery, tmp_path: Path):
+def test_page(kafkactl: Cli, recover: Recovery, tmp_path: Path):
     disks = [disk(tmp_path / "c1", 1, lagging_log()), *broker_disks(tmp_path)]
     shown = [word for path in disks for word in ("--log-dir", path)]
     run = kafkactl(
@@ -440,7 +440,7 @@ VOTE = 52
 
 
 @pytest.mark.parametrize(("requests", "found"), [({VOTE: (0, 2)}, ["old-voter-answers"]), ({}, [])])
-def test_an_old_voter_that_answers(recover: Recovery, tmp_path: Path, requests: dict, found: list[str]):
+def test_old_voter_that_answers(recover: Recovery, tmp_path: Path, requests: dict, found: list[str]):
     disks = survivors(tmp_path)
     with FakeBroker(lambda _: None, versions=requests) as controller:
         words = (*LOST, "--bootstrap-controller", controller.address)
@@ -484,7 +484,7 @@ def test_leader_epochs_of_a_folder(content: bytes, epoch: int | None):
     assert parse_largest_epoch(content) == epoch
 
 
-def test_a_folder_whose_files_are_hostile(recover: Recovery, tmp_path: Path):
+def test_folder_whose_files_are_hostile(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     made = worlds.folder(disks[1], worlds.PAY, 7)
     (made / "partition.metadata").write_bytes(b"topic_id: \xff\xff\n")
@@ -495,7 +495,7 @@ def test_a_folder_whose_files_are_hostile(recover: Recovery, tmp_path: Path):
     assert (stray["folder"], stray["topic_id"], stray["log_end_offset"]) == ("pay-7", None, 0)
 
 
-def test_a_directory_that_is_named_twice_counts_once(recover: Recovery, tmp_path: Path):
+def test_directory_that_is_named_twice_counts_once(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     link = tmp_path / "link"
     link.symlink_to(disks[0])
@@ -515,7 +515,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("name", "opens"), REFUSED.values(), ids=REFUSED)
-def test_a_partition_that_this_user_may_not_read_ends_the_plan(
+def test_partition_that_this_user_may_not_read_ends_the_plan(
     recover: Recovery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, opens: str
 ):
     # Its replica would be left out of what is adopted, or count as an empty or an older one.

@@ -28,7 +28,7 @@ def test_partition_folders_of_a_voter_that_is_a_broker_are_kept(brokers: tuple[i
 
 
 @pytest.mark.parametrize(("committed", "shown"), [(118, (118, 119)), (119, (119, 119)), (120, None)])
-def test_the_offsets_of_a_tail_that_may_not_be_committed_are_those_of_its_records(
+def test_offsets_of_a_tail_that_may_not_be_committed_are_those_of_its_records(
     committed: int, shown: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The log ends at 120, so its last record is 119.

@@ -94,7 +94,7 @@ class TestTieredTopics:
         worlds.folder(path, "__remote_log_metadata", 0, id=worlds.uuid(88))
         return [disk(tmp_path / "c1", 1, first_log(BEFORE)), path]
 
-    def test_an_adopted_one(self, kafkactl: Cli, tmp_path: Path, shown: list[Path]):
+    def test_adopted_one(self, kafkactl: Cli, tmp_path: Path, shown: list[Path]):
         tiered_folder(shown[1], LATE)
         answer = recovered(kafkactl, tmp_path, shown, "--lost", "2,3", "--adopt", "--confirm", CLUSTER)
         assert worlds.written_image(tmp_path / "out").configs[(TOPIC_CONFIG, "late")] == KEPT | TIERING
@@ -116,7 +116,7 @@ class TestTieredTopics:
             (None, 108),
         ],
     )
-    def test_a_log_that_begins_here_is_not(
+    def test_log_that_begins_here_is_not(
         self, kafkactl: Cli, tmp_path: Path, shown: list[Path], log_start: int | None, first_epoch: int
     ):
         tiered_folder(shown[1], PAY, log_start=log_start, first_epoch=first_epoch)
@@ -178,7 +178,7 @@ class TestRetentionThatIsNotKnown:
             {(BROKER_CONFIG, "11"): {"log.cleanup.policy": "compact"}},
         ],
     )
-    def test_a_setting_in_the_image_is_known(self, configs: dict):
+    def test_setting_in_the_image_is_known(self, configs: dict):
         image = changed(BEFORE, configs=configs)
         assert expiring(image, [old_folder(NOW_MS - 90 * DAY_MS)], now_ms=NOW_MS, alive_ms=NOW_MS) == []
 
@@ -187,7 +187,7 @@ class TestRetentionThatIsNotKnown:
         assert expiring(BEFORE, [old_folder(oldest_ms)], now_ms=NOW_MS, alive_ms=NOW_MS) == []
 
     @pytest.mark.parametrize(("oldest_bytes", "expires"), [({}, False), ({"oldest_bytes": 4}, True)])
-    def test_a_folder_without_segments_has_none_to_lose(self, oldest_bytes: dict[str, int], expires: bool):
+    def test_folder_without_segments_has_none_to_lose(self, oldest_bytes: dict[str, int], expires: bool):
         image = changed(BEFORE, configs={(TOPIC_CONFIG, "pay"): {"retention.bytes": "5"}})
         folder = PartitionFolder(
             disk="/d", broker=11, directory_id=None, name="pay-0", kind=FolderKind.LIVE, topic="pay", partition=0,

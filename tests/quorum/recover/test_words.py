@@ -47,7 +47,7 @@ def test_copies_of_metadata_logs_do_not_overwrite_each_other():
     ]
 
 
-def test_the_check_after_a_broker_s_start_looks_at_its_folders():
+def test_check_after_a_broker_s_start_looks_at_its_folders():
     live = (
         PartitionFolder(
             disk="/d",
@@ -70,7 +70,7 @@ def test_the_check_after_a_broker_s_start_looks_at_its_folders():
     assert running.command == last.command
 
 
-def test_the_recovered_controller_keeps_its_old_disk():
+def test_recovered_controller_keeps_its_old_disk():
     # The best copy that is left is not wiped before the new one is proven.
     way = changed(WAY, voters=(VOTERS[0], changed(VOTERS[1], state="shown")))
     (_, own) = (step for step in steps_of(way) if step.action == "fence-old-voter")
@@ -78,13 +78,13 @@ def test_the_recovered_controller_keeps_its_old_disk():
     assert "Wipe" not in own.text
 
 
-def test_an_old_voter_is_fenced_by_its_directory():
+def test_old_voter_is_fenced_by_its_directory():
     first, second = (step for step in steps_of(WAY) if step.action == "fence-old-voter")
     assert f"Withdraw the configuration of old voter 1, directory id {DIRECTORY[1]}, or" in first.text
     assert "Withdraw the configuration of old voter 2, or" in second.text
 
 
-def test_a_voter_that_is_a_broker_too_keeps_its_partitions():
+def test_voter_that_is_a_broker_too_keeps_its_partitions():
     # Wiping its disk, as that of another old voter, would delete them; and it starts with its controller.
     disks = tuple(DiskSeen(path=f"/data/{id}", node_id=id, directory_id=DIRECTORY[id], log=LOG) for id in (2, 12))
     voters = (VOTERS[0], changed(VOTERS[1], state="shown"))
@@ -100,13 +100,13 @@ def test_a_voter_that_is_a_broker_too_keeps_its_partitions():
     assert str(verify.command).endswith(" --log-dir /data/2")
 
 
-def test_a_plan_is_the_same_in_whatever_order_its_parts_are():
+def test_plan_is_the_same_in_whatever_order_its_parts_are():
     answer = {"cluster_id": "x", "result": {"epoch": 1, "offset": 2}}
     assert plan_sha256(answer) == plan_sha256({"result": {"offset": 2, "epoch": 1}, "cluster_id": "x"})
     assert plan_sha256(answer) != plan_sha256({"result": {"offset": 2, "epoch": 1}, "cluster_id": "y"})
 
 
-def test_a_broker_with_two_disks_is_shown_by_both():
+def test_broker_with_two_disks_is_shown_by_both():
     two = changed(AFTER.brokers[11], directories=(DIRECTORY[11], DIRECTORY[12]))
     image = changed(AFTER, brokers={11: two})
     disks = [DiskSeen(path=f"/d{id}", node_id=11, directory_id=DIRECTORY[id]) for id in (11, 12)]
@@ -114,19 +114,19 @@ def test_a_broker_with_two_disks_is_shown_by_both():
     assert brokers_shown(image, disks[1:]) == (set(), {11: [DIRECTORY[11]]})
 
 
-def test_a_topic_returns_empty_only_where_every_replica_is_shown():
+def test_topic_returns_empty_only_where_every_replica_is_shown():
     image = worlds.image(worlds.topic("far", 700, 1, brokers=(11, 13)))
     assert topics_without_data(image, [], {11}) == []
     assert [topic.name for topic in topics_without_data(image, [], {11, 13})] == ["far"]
 
 
-def test_a_topic_with_a_dash_in_its_name_is_found():
+def test_topic_with_a_dash_in_its_name_is_found():
     image = worlds.image(worlds.topic("pay-eu-1", 700, 2))
     assert [_has(image, f"pay-eu-1-{number}") for number in (0, 1, 2)] == [True, True, False]
     assert not _has(image, "pay-0")
 
 
-def test_a_kraft_version_is_never_lowered():
+def test_kraft_version_is_never_lowered():
     (voter,) = worlds.voters([2])
     for before, after in ((None, 1), (1, 1), (2, 2)):
         image = changed(BEFORE, kraft_version=before)

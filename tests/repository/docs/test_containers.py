@@ -62,7 +62,7 @@ def arguments(container: dict[str, Any], **values: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
-def test_the_published_schemas_accept_it(path: Path, release: str) -> None:
+def test_published_schemas_accept_it(path: Path, release: str) -> None:
     import kubernetes_validate
 
     for document in documents(path):
@@ -70,7 +70,7 @@ def test_the_published_schemas_accept_it(path: Path, release: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_schemas_refuse_a_misspelt_field() -> None:
+def test_schemas_refuse_a_misspelt_field() -> None:
     import kubernetes_validate
 
     job = documents(FOLDER / "report.yaml")[0]
@@ -105,7 +105,7 @@ def test_every_argument_list_is_a_command() -> None:
     assert [line for line in lines if trouble_of(line)] == []
 
 
-def test_the_controllers_agree_on_names_and_ids() -> None:
+def test_controllers_agree_on_names_and_ids() -> None:
     config, service, stateful = documents(FOLDER / "controllers.yaml")
     voters = re.findall(r"(\d+)@([\w.-]+):(\d+):([\w-]{22})", config["data"]["initial-controllers"])
     names = [f"{stateful['metadata']['name']}-{number}" for number in range(stateful["spec"]["replicas"])]
@@ -124,7 +124,7 @@ def test_the_controllers_agree_on_names_and_ids() -> None:
 
 
 @pytest.mark.parametrize("path", IMAGES, ids=lambda path: path.name)
-def test_an_image_is_built_from_what_is_there_and_runs_without_root(path: Path) -> None:
+def test_image_is_built_from_what_is_there_and_runs_without_root(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
     steps = [line.split(None, 1) for line in lines if line and not line.startswith("#")]
     last = max(place for place, (word, _) in enumerate(steps) if word == "FROM")
@@ -235,7 +235,7 @@ def init(tmp_path: Path) -> tuple[dict[str, Any], dict[str, str], Path]:
 
 
 @pytest.mark.slow
-def test_the_init_container_formats_once_and_refuses_the_rest(isolated: Run, init: Any, tmp_path: Path) -> None:
+def test_init_container_formats_once_and_refuses_the_rest(isolated: Run, init: Any, tmp_path: Path) -> None:
     container, values, config = init
     data = owned(tmp_path / "data")
     assert [mount["mountPath"] for mount in container["volumeMounts"]] == ["/etc/kafka", "/var/lib/kafka/data"]
@@ -255,7 +255,7 @@ def test_the_init_container_formats_once_and_refuses_the_rest(isolated: Run, ini
 
 
 @pytest.mark.slow
-def test_the_init_container_never_formats_what_is_not_mounted(isolated: Run, init: Any) -> None:
+def test_init_container_never_formats_what_is_not_mounted(isolated: Run, init: Any) -> None:
     container, values, config = init
     done = isolated({"/etc/kafka": (config, True)}, arguments(container, **values))
     assert done.returncode == 3 and "/var/lib/kafka/data" in done.stderr + done.stdout, done.stderr + done.stdout
@@ -263,7 +263,7 @@ def test_the_init_container_never_formats_what_is_not_mounted(isolated: Run, ini
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["verify.yaml", "report.yaml"])
-def test_the_jobs_answer_with_their_volumes_alone(isolated: Run, tmp_path: Path, name: str) -> None:
+def test_jobs_answer_with_their_volumes_alone(isolated: Run, tmp_path: Path, name: str) -> None:
     (document,) = documents(FOLDER / name)
     (container,) = pod_of(document)["containers"]
     volumes = {}

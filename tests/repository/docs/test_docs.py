@@ -72,7 +72,7 @@ def test_files_that_the_tour_names_are_there(path):
     assert [each for each in named if not ((ROOT / each).exists() or (ROOT / "kafkactl" / each).exists())] == []
 
 
-def test_the_tour_shows_every_journey():
+def test_tour_shows_every_journey():
     # Each package that computes an answer for the commands is in the table of journeys.
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     table = page.partition("| journey |")[2].partition("\n\n")[0]
@@ -131,13 +131,13 @@ def test_every_group_lists_what_loads(name):
         assert len(entry.short_help) <= 60
 
 
-def test_the_guides_speak_of_every_command():
+def test_guides_speak_of_every_command():
     guides = "".join(path.read_text(encoding="utf-8") for path in DOCS if "reference" not in path.parts)
     missing = [name for name in LEAVES if name.split()[-1] not in guides]
     assert not missing
 
 
-def test_the_changelog_begins_with_the_present_version_in_known_groups():
+def test_changelog_begins_with_the_present_version_in_known_groups():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     versions = re.findall(r"(?m)^## (.+)$", text)
     assert re.fullmatch(rf"{re.escape(__version__)} - (Unreleased|\d{{4}}-\d\d-\d\d)|Unreleased", versions[0])

@@ -41,14 +41,14 @@ def test_pictures_are_few_and_small_and_each_is_on_a_page() -> None:
 
 
 @pytest.mark.parametrize("name", make_pictures.PAGES)
-def test_a_screenshot_is_a_png_of_the_size_that_was_asked_for(name: str) -> None:
+def test_screenshot_is_a_png_of_the_size_that_was_asked_for(name: str) -> None:
     head = (FOLDER / name).read_bytes()[:24]
     assert head[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">II", head[16:24]) == (make_pictures.WIDTH, make_pictures.HEIGHT)
 
 
 @pytest.mark.slow
-def test_the_terminal_shows_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_shows_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:
     # Run again, in a folder of another name, and not below /tmp, which a format would warn of.
     monkeypatch.setattr(make_picture, "COLUMNS", 250)
     (ROOT / "build").mkdir(exist_ok=True)
@@ -60,7 +60,7 @@ def test_the_terminal_shows_what_the_commands_print(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("name", make_pictures.TERMINALS)
-def test_the_playground_on_a_picture_is_that_of_today(name: str) -> None:
+def test_playground_on_a_picture_is_that_of_today(name: str) -> None:
     # Each sentence that the scene says, without what differs from one run to the next.
     words = words_of(FOLDER / name)
     assert words.startswith(f"$ {make_pictures.TERMINALS[name]} ")

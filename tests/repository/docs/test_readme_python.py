@@ -20,7 +20,7 @@ log.dirs=data
 """
 
 
-def test_the_first_example_verifies_formats_and_reads_a_node(tmp_path, monkeypatch, capsys):
+def test_first_example_verifies_formats_and_reads_a_node(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "server.properties").write_text(CONFIG)
     exec(BLOCKS[0], {})
@@ -31,7 +31,7 @@ def test_the_first_example_verifies_formats_and_reads_a_node(tmp_path, monkeypat
     assert (tmp_path / "data" / "meta.properties").is_file()
 
 
-def test_the_second_example_asks_the_cluster_that_is_named(monkeypatch):
+def test_second_example_asks_the_cluster_that_is_named(monkeypatch):
     asked = {}
 
     def connect(**given):

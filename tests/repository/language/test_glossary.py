@@ -178,7 +178,7 @@ def in_words(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")
 
 
-def test_a_name_of_the_old_idiom_is_found(tmp_path):
+def test_name_of_the_old_idiom_is_found(tmp_path):
     path = tmp_path / "example.py"
     path.write_text("def play(told):\n    self.wayBack = told\n    print(told.anew)\nclass Nobody: ...\n")
     found = [name for _, name in names_given_in(path) if list(banned_words(in_words(name)))]
@@ -211,7 +211,7 @@ def test_docstrings_cite_pages_of_this_repository():
     assert not found
 
 
-def test_the_patterns_catch_the_old_idiom():
+def test_patterns_catch_the_old_idiom():
     for text in (
         "the way back",
         "nobody leads",

@@ -27,7 +27,7 @@ def test_variables_are_named_for_what_they_hold():
     assert not found, "name the variable for what it holds: finding, voter, path"
 
 
-def test_a_bad_name_is_found(tmp_path, monkeypatch):
+def test_bad_name_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr("tests.repository.language.test_names.shown", lambda path: path.name)
     path = tmp_path / "example.py"
     path.write_text("for one in voters:\n    print(one)\nids = [voter.id for voter in voters]\n"

@@ -76,7 +76,7 @@ def test_no_next_step_repeats_the_remedy_of_its_id():
     assert not found, "leave next_step out: the remedy in schemas/explain is shown"
 
 
-def test_a_repeated_remedy_is_found(tmp_path, monkeypatch):
+def test_repeated_remedy_is_found(tmp_path, monkeypatch):
     remedy = explanations()["zookeeper-mode-node"].remedy
     path = tmp_path / "example.py"
     path.write_text(

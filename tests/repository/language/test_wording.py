@@ -12,22 +12,22 @@ LETTERS = ["c", "a", "b"]
 @pytest.mark.parametrize(
     ("most", "phrase"), [(1, "c and 2 more"), (2, "c, a and 1 more"), (3, "c, a, b"), (4, "c, a, b")]
 )
-def test_the_first_of_a_list_keep_their_order(most, phrase):
+def test_first_of_a_list_keep_their_order(most, phrase):
     assert first_few(LETTERS, most) == phrase
 
 
-def test_a_count_includes_names_that_are_not_in_the_list():
+def test_count_includes_names_that_are_not_in_the_list():
     assert first_few(LETTERS, 2, count=40) == "c, a and 38 more"
     assert first_few(LETTERS, count=40) == "c, a, b and 35 more"
 
 
-def test_a_few_of_a_set_are_sorted():
+def test_few_of_a_set_are_sorted():
     assert some({"c", "a", "b"}, 2) == "a, b and 1 more"
     assert some(iter(())) == ""
 
 
 @pytest.mark.parametrize(("count", "phrase"), [(0, "0 steps"), (1, "1 step"), (2, "2 steps")])
-def test_a_number_has_its_noun(count, phrase):
+def test_number_has_its_noun(count, phrase):
     assert counted(count, "step") == phrase
     assert f"{count} {plural('step', count)}" == phrase
 
@@ -41,5 +41,5 @@ def test_a_number_has_its_noun(count, phrase):
         ("é", "%e9"),
     ],
 )
-def test_a_cluster_id_as_a_file_name_leads_to_no_other_folder(cluster_id, name):
+def test_cluster_id_as_a_file_name_leads_to_no_other_folder(cluster_id, name):
     assert file_name_of(cluster_id) == name

@@ -18,7 +18,7 @@ ALLOWED = frozenset(
 )
 
 
-def test_the_core_is_installed_and_free() -> None:
+def test_core_is_installed_and_free() -> None:
     packages = needed(PROJECT["dependencies"])
     assert None not in packages.values()
     named = {name: licenses(package) for name, package in packages.items() if package is not None}
@@ -27,7 +27,7 @@ def test_the_core_is_installed_and_free() -> None:
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
-def test_an_extra_is_free(extra: str) -> None:
+def test_extra_is_free(extra: str) -> None:
     packages = needed(PROJECT["optional-dependencies"][extra])
     missing = sorted(name for name, package in packages.items() if package is None)
     named = {name: licenses(package) for name, package in packages.items() if package is not None}
@@ -36,7 +36,7 @@ def test_an_extra_is_free(extra: str) -> None:
         pytest.skip(f"not installed here: {', '.join(missing)}")
 
 
-def test_the_licence_of_another_kind_is_seen() -> None:
+def test_licence_of_another_kind_is_seen() -> None:
     class Package:
         def __init__(self, **fields: str) -> None:
             self.metadata = Fields(fields)

@@ -30,7 +30,7 @@ def _installed_path(path: Path) -> str:
     return f"{MAPPED.get(top, top)}/{rest}"
 
 
-def test_the_list_of_packages_equals_the_tree():
+def test_list_of_packages_equals_the_tree():
     folders = {Path(_installed_path(path)).parent for path in product_files() if path.name == "__init__.py"}
     assert set(_project()["tool"]["setuptools"]["packages"]) == {".".join(folder.parts) for folder in folders}
 
@@ -68,7 +68,7 @@ def _python(*words: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_every_file_and_nothing_else(dist):
+def test_wheel_holds_every_file_and_nothing_else(dist):
     (wheel,) = dist.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -97,7 +97,7 @@ def test_release_is_valid_and_works_in_a_fresh_environment(dist, tmp_path):
     assert json.loads(make_sbom.bill(wheel))["metadata"]["component"]["version"] == __version__
 
 
-def test_a_command_of_every_group_is_tried():
+def test_command_of_every_group_is_tried():
     groups = {
         ctx.command_path.split()[1]
         for ctx, command in make_reference.every_command()
@@ -106,7 +106,7 @@ def test_a_command_of_every_group_is_tried():
     assert groups | {"demo"} == {words.split()[0] for words, _, _ in try_dist.TRIED if not words.startswith("--")}
 
 
-def test_the_tree_runs_uninstalled():
+def test_tree_runs_uninstalled():
     script = (
         "import kafkactl.commands.main as main, kafkactl.protocol.schema.source as source;"
         "print(main.__file__); source.read_data('explain/common.toml')"

@@ -51,7 +51,7 @@ def asked_for(extras: tuple[str, ...]) -> list[Requirement]:
 
 @pytest.mark.parametrize("name", make_requirements.FILES)
 @pytest.mark.parametrize("python", PYTHONS)
-def test_a_file_covers_what_the_project_asks_for(name: str, python: str) -> None:
+def test_file_covers_what_the_project_asks_for(name: str, python: str) -> None:
     found = versions(name, python)
     for requirement in asked_for(make_requirements.FILES[name]):
         assert canonicalize_name(requirement.name) in found, f"{requirement} is missing: run `make requirements`"

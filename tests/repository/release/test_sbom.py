@@ -119,7 +119,7 @@ def test_bill_of_materials_against_the_schema_is_an_error(
 
 
 @pytest.mark.slow
-def test_an_unknown_licence_is_an_error(make_sbom: Any, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_licence_is_an_error(make_sbom: Any, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(make_sbom, "license_expression", lambda package: "")
     with pytest.raises(make_sbom.SbomError, match="the licence of"):
         make_sbom.bill(wheel)

@@ -29,7 +29,7 @@ def changing_commands() -> dict[str, LeafCommand]:
 
 
 @pytest.mark.parametrize("name", changing_commands())
-def test_a_change_begins_with_the_guard(name: str) -> None:
+def test_change_begins_with_the_guard(name: str) -> None:
     command = changing_commands()[name]
     assert command.callback is not None
     file = _file(command.callback.__module__)

@@ -90,7 +90,7 @@ def test_chance_has_a_seed():
     assert all(len(call.args) == 1 for call in made)
 
 
-def test_the_library_never_prints_or_exits():
+def test_library_never_prints_or_exits():
     found = [
         f"{shown(path)}:{node.lineno}"
         for path in python_files("kafkactl")

@@ -10,7 +10,7 @@ from tests.repository.tree import ROOT, nodes, product_files, shown
 NAMES = {value for name, value in vars(kafka_names).items() if name.isupper() and isinstance(value, str)}
 
 
-def test_the_names_are_those_of_kafka():
+def test_names_are_those_of_kafka():
     assert {"metadata.version", "zookeeper.metadata.migration.enable", "__cluster_metadata-0"} <= NAMES
 
 

@@ -122,7 +122,7 @@ def test_every_expression_is_linear() -> None:
     assert {place: piece for place, pattern, used in found() if (piece := too_slow(pattern, used))} == {}
 
 
-def test_a_slow_expression_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_expression_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     # The long text takes 16 or 256 times as long, whatever the machine does meanwhile.
     for name, value in {"LENGTH": 2_500, "TIMES": 16, "GROWTH": 64, "SUSPICIOUS_SECONDS": 0.0001}.items():
         monkeypatch.setattr(sys.modules[__name__], name, value)

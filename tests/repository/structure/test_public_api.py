@@ -44,7 +44,7 @@ def _home(group: str) -> Path:
     return home if home.is_dir() else home.parent
 
 
-def test_the_page_and_these_tests_have_every_group():
+def test_page_and_these_tests_have_every_group():
     assert set(make_api.GROUPS) == {*GROUPS, *WITHOUT_TABLE}
     assert set(kafkactl.__all__) - {"__version__"} == {*make_api.GROUPS, *make_api._TOP}
 
@@ -91,7 +91,7 @@ def test_no_operation_has_the_name_of_a_private_module(group):
     assert not modules & set(_operations(group).__all__)
 
 
-def test_the_top_level_names_are_there():
+def test_top_level_names_are_there():
     assert {name: getattr(kafkactl, name) for name in kafkactl.__all__}
     with pytest.raises(AttributeError, match=r"module 'kafkactl' has no attribute 'missing'"):
         kafkactl.missing  # noqa: B018
@@ -107,7 +107,7 @@ def test_importing_kafkactl_loads_nothing():
 
 
 @pytest.mark.parametrize(("name", "command"), LEAVES)
-def test_a_verb_calls_operations_and_nothing_else_of_the_library(name, command):
+def test_verb_calls_operations_and_nothing_else_of_the_library(name, command):
     found = _imported_by(command.callback.__module__)
     asks = {module for module in found if module.split(".")[2:3] == ["api"]}
     shows = {module for module in found if module.split(".")[2:3] == ["page"]}
@@ -116,7 +116,7 @@ def test_a_verb_calls_operations_and_nothing_else_of_the_library(name, command):
 
 
 @pytest.mark.parametrize(("name", "command"), LEAVES)
-def test_a_verb_calls_a_function_of_the_public_api(name, command):
+def test_verb_calls_a_function_of_the_public_api(name, command):
     # Else a program cannot do what the command does: its function is private, or the verb has none.
     #
     # `dryrun.predict` and `report` are `answer_question`, but for reading the log, and `simulate.script` and `profile`

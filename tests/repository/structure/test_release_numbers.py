@@ -73,7 +73,7 @@ def _line(node: ast.expr) -> str:
         ("text = 'Kafka 3.9 does so'", []),
     ],
 )
-def test_a_release_in_code_is_found(text: str, expected: list[str]) -> None:
+def test_release_in_code_is_found(text: str, expected: list[str]) -> None:
     assert list(release_numbers(ast.walk(ast.parse(text)))) == expected
 
 

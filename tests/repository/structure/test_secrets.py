@@ -35,7 +35,7 @@ ONLY_TEXTS = (
 
 @pytest.mark.parametrize("mark", MARKS)
 @pytest.mark.parametrize("before", ["", "a", "ab", "\0al1ce\0"])
-def test_a_password_is_found_in_every_form(mark: str, before: str) -> None:
+def test_password_is_found_in_every_form(mark: str, before: str) -> None:
     data = f"{before}{mark}!".encode()
     for text in (
         data.decode(),
@@ -48,20 +48,20 @@ def test_a_password_is_found_in_every_form(mark: str, before: str) -> None:
     assert leaks("an innocent line: kafkactl storage format") == []
 
 
-def test_a_command_that_prints_a_secret_fails_its_test() -> None:
+def test_command_that_prints_a_secret_fails_its_test() -> None:
     with pytest.raises(AssertionError) as caught:
         check('{"password": "hunter2"}', "kafkactl sample")
     assert "kafkactl sample" in str(caught.value)
 
 
-def test_a_process_that_prints_a_secret_is_caught() -> None:
+def test_process_that_prints_a_secret_is_caught() -> None:
     words = [sys.executable, "-c", "print('kafkactl says hunt' + 'er2')"]
     subprocess.run(words, capture_output=True, check=True)
     assert secrets_scan._leaks == ["a process shows passwords: ['hunter']"]
     del secrets_scan._leaks[:]
 
 
-def test_a_journal_that_has_one_is_found(tmp_path: Path) -> None:
+def test_journal_that_has_one_is_found(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "journal.jsonl").write_text('{"request": "aHVudGVyMg=="}')
     (tmp_path / "client.properties").write_text("password=hunter2")  # an input

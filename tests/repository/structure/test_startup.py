@@ -42,7 +42,7 @@ print("LOADED", *sys.modules)
     assert sorted(HEAVY & loaded) == []
 
 
-def test_a_piped_answer_needs_neither_rich_nor_pydantic():
+def test_piped_answer_needs_neither_rich_nor_pydantic():
     script = """
 import sys
 sys.argv = ["kafkactl", "explain", "unknown-id"]

@@ -63,7 +63,7 @@ def test_only_one_module_writes_to_the_streams():
         "sys.stdout.buffer.write(x)", "os.write(2, x)",
     ],
 )  # fmt: skip
-def test_the_rule_sees_every_way_to_write(code: str):
+def test_rule_sees_every_way_to_write(code: str):
     assert list(writes(node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)))
 
 

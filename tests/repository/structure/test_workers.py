@@ -171,7 +171,7 @@ def test_no_case_of_a_test_has_the_time_at_which_it_was_made():
     assert not [name for name, call in calls if "mtime" not in {keyword.arg for keyword in call.keywords}]
 
 
-def test_a_sample_leaves_the_others_to_make_test_or_make_lab():
+def test_sample_leaves_the_others_to_make_test_or_make_lab():
     named = pytest.param(7, id="seven")
     assert one_in(3, [1, 2, (3, 4), 5]) == [
         1, pytest.param(2, marks=pytest.mark.many), pytest.param(3, 4, marks=pytest.mark.many), 5,

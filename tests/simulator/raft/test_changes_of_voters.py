@@ -81,7 +81,7 @@ def test_removing_the_voter_that_is_down_commits_at_once(release):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_change_that_timed_out_commits_when_the_voters_are_back(release):
+def test_change_that_timed_out_commits_when_the_voters_are_back(release):
     world = Quorum((1, 2, 3, 4), release).start()
     leader = world.elected()
     slow = [node_id for node_id in (1, 2, 3, 4) if node_id != leader.id]
@@ -103,7 +103,7 @@ def test_a_change_that_timed_out_commits_when_the_voters_are_back(release):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_an_observer_that_caught_up_becomes_a_voter(release):
+def test_observer_that_caught_up_becomes_a_voter(release):
     world = Quorum((1, 2, 3), release, observers=(4,), latency=5).start()
     leader = world.elected()
     assert world.nodes[4].is_voter is False
@@ -118,7 +118,7 @@ def test_an_observer_that_caught_up_becomes_a_voter(release):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_leader_that_removes_itself_leads_until_that_is_committed(release):
+def test_leader_that_removes_itself_leads_until_that_is_committed(release):
     world = Quorum((1, 2, 3), release).start()
     first = world.elected()
     assert answered(world, remove(world, first.id)).error_code == errors.NONE
@@ -162,7 +162,7 @@ def test_describe_forgets_a_removed_voter_that_never_fetched_from_this_leader(re
     assert answer.observers == ()
 
 
-def test_a_removed_controller_with_auto_join_comes_back():
+def test_removed_controller_with_auto_join_comes_back():
     world = Quorum((1, 2, 3), "4.x", auto_join=True, latency=10).start()
     leader = world.elected()
     gone = next(node_id for node_id in (1, 2, 3) if node_id != leader.id)
@@ -170,7 +170,7 @@ def test_a_removed_controller_with_auto_join_comes_back():
     world.until(lambda: gone in leader.voters.by_id and leader.high_watermark == leader.log_end, 10_000)
 
 
-def test_a_replaced_disk_with_auto_join_heals_itself():
+def test_replaced_disk_with_auto_join_heals_itself():
     world = Quorum((1, 2, 3), "4.x", auto_join=True, latency=10).start()
     leader = world.elected()
     lost = next(node_id for node_id in (1, 2, 3) if node_id != leader.id)
@@ -183,7 +183,7 @@ def test_a_replaced_disk_with_auto_join_heals_itself():
     assert not world.faults
 
 
-def test_a_wrong_endpoint_of_an_added_voter_stays_in_3_9_and_is_mended_in_4():
+def test_wrong_endpoint_of_an_added_voter_stays_in_3_9_and_is_mended_in_4():
     found = {}
     for release in RELEASES:
         world = Quorum((1, 2, 3), release, observers=(4,), latency=5).start()
@@ -203,7 +203,7 @@ def test_a_wrong_endpoint_of_an_added_voter_stays_in_3_9_and_is_mended_in_4():
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_an_update_that_meets_no_leader_is_answered_without_an_endpoint(release):
+def test_update_that_meets_no_leader_is_answered_without_an_endpoint(release):
     # Port 0, the default of the field (`RaftUtil.updateVoterResponse`), not the -1 of other responses.
     world = Quorum((1, 2, 3), release).start(1)
     head = {"cluster_id": CLUSTER, "current_leader_epoch": 0, "voter_id": 2, "voter_directory_id": directory(2)}
@@ -213,7 +213,7 @@ def test_an_update_that_meets_no_leader_is_answered_without_an_endpoint(release)
     assert (answer.leader_id, answer.host, answer.port) == (-1, "", 0)
 
 
-def test_a_static_quorum_takes_no_update_before_its_leader_has_committed():
+def test_static_quorum_takes_no_update_before_its_leader_has_committed():
     # As `UpdateVoterHandler` of 4.3.1, whatever the kraft.version; below it answers with the version that is wrong.
     world = Quorum((1, 2, 3), "4.x", static=True, latency=5).start()
     world.until(lambda: any(node.leader is not None for node in world.nodes.values()))
@@ -228,7 +228,7 @@ def test_a_static_quorum_takes_no_update_before_its_leader_has_committed():
     assert (early.error_code, later.error_code) == (errors.REQUEST_TIMED_OUT, errors.NONE)
 
 
-def test_a_static_quorum_becomes_dynamic():
+def test_static_quorum_becomes_dynamic():
     world = Quorum((1, 2, 3), "4.x", static=True, latency=5).start()
     leader = world.elected()
     refusal, effects = leader.upgrade_kraft_version(world.now * MS)

@@ -11,12 +11,12 @@ from tests.simulator.raft.quorum import MS, Quorum, directory, endpoint
 
 
 @pytest.mark.parametrize("name", ["election_timeout_ms", "fetch_timeout_ms", "request_timeout_ms"])
-def test_a_timeout_without_length(name):
+def test_timeout_without_length(name):
     with pytest.raises(ValueError, match="at least 1 ms"):
         Timeouts(**{name: 0})
 
 
-def test_a_node_without_a_bootstrap_address():
+def test_node_without_a_bootstrap_address():
     with pytest.raises(ValueError, match="static voters or bootstrap servers"):
         Node(1, directory(1), Disk(), profile=PROFILE_3_9, endpoints=(endpoint(1),))
 
@@ -46,7 +46,7 @@ def test_only_a_leader_appends_and_a_stopped_node_does_nothing():
 
 
 @pytest.mark.parametrize("release", ["3.7", "3.9", "4.x"])
-def test_a_leader_that_ends_gracefully_is_replaced_at_once(release):
+def test_leader_that_ends_gracefully_is_replaced_at_once(release):
     world = Quorum((1, 2, 3), release, static=release == "3.7", latency=2).start()
     first = world.elected()
     world.run(2_000)
@@ -58,7 +58,7 @@ def test_a_leader_that_ends_gracefully_is_replaced_at_once(release):
 
 
 @pytest.mark.parametrize(("release", "disturbed"), [("3.9", True), ("4.x", False)])
-def test_a_voter_that_was_cut_off_disturbs_without_pre_vote(release, disturbed):
+def test_voter_that_was_cut_off_disturbs_without_pre_vote(release, disturbed):
     world = Quorum((1, 2, 3), release, latency=10).start()
     leader = world.elected()
     world.run(2_000)
@@ -73,7 +73,7 @@ def test_a_voter_that_was_cut_off_disturbs_without_pre_vote(release, disturbed):
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_run():
+def test_same_seed_gives_the_same_run():
     def story(seed: int) -> list:
         world = Quorum((1, 2, 3), "3.9", seed=seed, latency=3).start()
         world.elected()

@@ -16,7 +16,7 @@ def quorum(release, *ids, **options):
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_a_quorum_elects_one_leader_and_commits(release, size):
+def test_quorum_elects_one_leader_and_commits(release, size):
     world = quorum(release, *range(1, size + 1))
     leader = world.elected()
     offset = world.append("first")
@@ -42,7 +42,7 @@ def test_another_leader_takes_over_and_keeps_what_was_committed(release):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_minority_elects_no_leader(release):
+def test_minority_elects_no_leader(release):
     world = quorum(release)
     world.elected()
     world.kill(1, 2)
@@ -67,7 +67,7 @@ def test_uncommitted_records_are_truncated(release):
     assert [batch.content for batch in world.disks[first.id].batches] == contents
 
 
-def test_a_pause_between_questions_for_a_leader_changes_no_election():
+def test_pause_between_questions_for_a_leader_changes_no_election():
     found = []
     for pause in (0, 100_000):
         world = Quorum(

@@ -25,7 +25,7 @@ def log_of(*batches: Batch, start: int = 0, snapshots=()) -> ReplicaLog:
     return ReplicaLog(Disk(batches=list(batches), start=start, snapshots=list(snapshots)), None)
 
 
-def test_the_end_of_an_epoch_is_where_the_next_begins():
+def test_end_of_an_epoch_is_where_the_next_begins():
     log = log_of(data(0, 3, 1), data(3, 5, 1), data(5, 9, 4))
     assert [log.end_of_epoch(epoch) for epoch in (0, 1, 2, 3, 4, 7)] == [(0, 0), (1, 5), (1, 5), (1, 5), (4, 9), (4, 9)]
 
@@ -66,7 +66,7 @@ def test_below_the_log_there_is_a_snapshot():
     assert log.validate(15, 4)[0] == VALID
 
 
-def test_an_epoch_without_records_leaves_no_trace():
+def test_epoch_without_records_leaves_no_trace():
     log = log_of(data(0, 3, 1))
     log.begin_epoch(2)
     log.begin_epoch(3)
@@ -74,7 +74,7 @@ def test_an_epoch_without_records_leaves_no_trace():
     assert (log.epochs, log.epoch_starts, log.last_epoch) == ([1, 3], [0, 3], 3)
 
 
-def test_a_batch_in_the_wrong_place_is_refused():
+def test_batch_in_the_wrong_place_is_refused():
     with pytest.raises(ValueError, match="a batch at offset 5 cannot follow the log's end 3"):
         log_of(data(0, 3, 1)).append((data(5, 6, 1),))
 
@@ -97,7 +97,7 @@ def test_voters_and_kraft_version_follow_the_log():
     assert (log.voters, log.voters_offset, log.end) == (voters(1, 2), -1, 2)
 
 
-def test_a_clean_up_keeps_the_voters_that_still_hold():
+def test_clean_up_keeps_the_voters_that_still_hold():
     log = log_of(control(0, 1, Voters(voters(1))), data(1, 5, 1), data(5, 8, 2))
     snapshot = Snapshot(SnapshotId(5, 1), 9, 1, voters(1))
     log.add_snapshot(snapshot)
@@ -108,7 +108,7 @@ def test_a_clean_up_keeps_the_voters_that_still_hold():
 
 @settings(max_examples=examples(30))
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5)), min_size=1, max_size=12), st.data())
-def test_a_disk_that_got_every_write_gives_the_same_log(pieces, draw):
+def test_disk_that_got_every_write_gives_the_same_log(pieces, draw):
     disk, log, epoch = Disk(), log_of(), 1
     for more, count in pieces:
         epoch += more
@@ -137,7 +137,7 @@ def test_a_disk_that_got_every_write_gives_the_same_log(pieces, draw):
             assert again.validate(offset, known)[0] == log.validate(offset, known)[0]
 
 
-def test_a_crash_loses_what_was_not_synced():
+def test_crash_loses_what_was_not_synced():
     disk = Disk()
     disk.apply(AppendLog((data(0, 3, 1),)))
     disk.apply(FlushLog())
@@ -151,7 +151,7 @@ def test_a_crash_loses_what_was_not_synced():
     assert disk.end == 3
 
 
-def test_a_log_begins_again_behind_a_snapshot():
+def test_log_begins_again_behind_a_snapshot():
     disk = Disk(batches=[data(0, 3, 1)], snapshots=[Snapshot(SnapshotId(0, 0), 5, 1, voters(1, 2))])
     log = ReplicaLog(disk, None)
     snapshot = Snapshot(SnapshotId(9, 2), 8, 1, voters(1, 2, 3))

@@ -16,7 +16,7 @@ SCRIPTS = sorted((Path(__file__).parents[2] / "scripts" / "raft").glob("*.txt"))
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_a_node_does_what_its_script_says(path):
+def test_node_does_what_its_script_says(path):
     check_script(path, Stage().run)
 
 

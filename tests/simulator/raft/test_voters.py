@@ -27,7 +27,7 @@ def _sets() -> list[VoterSet]:
     return [VoterSet(chosen) for size in range(1, 6) for chosen in combinations(FIVE, size)]
 
 
-def test_the_exact_rule_is_the_brute_force():
+def test_exact_rule_is_the_brute_force():
     sets = _sets()
     wrong = [
         (item, other)
@@ -59,12 +59,12 @@ def test_one_voter_less_or_more_is_safe_in_both():
                 assert kafka_accepts(item, other) and _meet(item, other)
 
 
-def test_a_set_names_each_id_once():
+def test_set_names_each_id_once():
     with pytest.raises(ValueError, match="names an id twice"):
         VoterSet((voter(1), voter(1, 2)))
 
 
-def test_a_directory_that_is_not_known_matches_every_one():
+def test_directory_that_is_not_known_matches_every_one():
     static = VoterSet((voter(1, 0), voter(2, 0)))
     assert static.is_voter(1, directory(1, 7)) and not static.is_voter(3, directory(3))
     assert voters(1, 2).is_voter(1, directory(1)) and not voters(1, 2).is_voter(1, directory(1, 2))

@@ -52,7 +52,7 @@ def seen() -> dict[str, list]:
     return found
 
 
-def test_the_quorum_said_everything(seen):
+def test_quorum_said_everything(seen):
     assert sorted(seen) == NAMES
 
 
@@ -95,7 +95,7 @@ def _like(value, given):
     return value
 
 
-def test_a_pre_vote_needs_version_2(seen):
+def test_pre_vote_needs_version_2(seen):
     pre_vote = next(message for message in seen["VoteRequest"] if message.pre_vote)
     value, _ = decode_message(definition("VoteRequest"), 2, wire_bytes(pre_vote, 2))
     [topic] = value["Topics"]
@@ -104,6 +104,6 @@ def test_a_pre_vote_needs_version_2(seen):
         wire_bytes(pre_vote, 1)
 
 
-def test_a_broken_connection_is_not_a_message():
+def test_broken_connection_is_not_a_message():
     with pytest.raises(TypeError, match="Disconnected"):
         wire_bytes(wire.Disconnected(1, 2, 3), 0)

@@ -9,7 +9,7 @@ MAP = "CONTROLLER:SASL_SSL,PLAINTEXT:PLAINTEXT"
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ctl" password="secret";'
 
 
-def test_a_plaintext_listener_needs_nothing() -> None:
+def test_plaintext_listener_needs_nothing() -> None:
     found = controller_client_properties(a_config())
     assert found == {"security.protocol": "PLAINTEXT", "sasl.mechanism": "GSSAPI"}
 
@@ -30,7 +30,7 @@ def test_setting_of_the_listener_overrides_the_general_setting() -> None:
     assert (found["sasl.mechanism"], found["sasl.jaas.config"]) == ("PLAIN", LOGIN)
 
 
-def test_a_login_without_a_mechanism_is_not_a_login_between_nodes() -> None:
+def test_login_without_a_mechanism_is_not_a_login_between_nodes() -> None:
     config = a_config(
         listener_security_protocol_map=MAP,
         sasl_mechanism_controller_protocol="PLAIN",

@@ -16,7 +16,7 @@ from tests.storage.config.node_configs import BROKER, COMBINED, CONTROLLER, read
 
 
 @pytest.mark.parametrize("release", release_names())
-def test_a_combined_node(release: str):
+def test_combined_node(release: str):
     config = read(text(COMBINED, log_dirs="/data/a, /data/b", advertised_listeners="PLAINTEXT://h:9092"), release)
     assert config.roles == ("broker", "controller")
     assert config.node_id == 1
@@ -31,7 +31,7 @@ def test_a_combined_node(release: str):
     assert config.warnings == ()
 
 
-def test_a_broker_of_a_dynamic_quorum():
+def test_broker_of_a_dynamic_quorum():
     data = text(BROKER, controller_quorum_voters=None, controller_quorum_bootstrap_servers="a:1, b:2")
     config = read(data)
     assert config.roles == ("broker",)
@@ -68,7 +68,7 @@ def test_directories():
         ),
     ],
 )
-def test_the_endpoint_of_standalone(changes: dict[str, str], release: str, host: str, port: int):
+def test_endpoint_of_standalone(changes: dict[str, str], release: str, host: str, port: int):
     data = "".join(f"{key}={value}\n" for key, value in (COMBINED | changes).items()).encode()
     endpoint = read(data, release).controller_endpoint()
     assert endpoint is not None
@@ -160,7 +160,7 @@ def test_warnings_that_explain_come_along(data: bytes, blocker: str, warning: st
     assert warning in [finding.id for finding in error.findings if finding.severity is Severity.WARNING]
 
 
-def test_an_id_is_shown_as_it_is_written():
+def test_id_is_shown_as_it_is_written():
     for key in ("node.id", "broker.id"):
         (found,) = refused(text(COMBINED, node_id=None) + f"{key}=x\n".encode()).findings
         assert found.message == f"Invalid value x for configuration {key}: Not a number of type INT"

@@ -101,11 +101,11 @@ def test_all_problems_are_reported_at_once():
 
 
 @pytest.mark.parametrize("nodes", ["", "nodes = []", "nodes = 3", "[nodes]\nid = 1"])
-def test_a_fleet_has_nodes(nodes):
+def test_fleet_has_nodes(nodes):
     assert "nodes: expected at least one [[nodes]] table" in problems_of(f'cluster_id = "new"\n{nodes}\n')
 
 
-def test_a_credential_in_place_of_the_file_is_refused_and_not_shown():
+def test_credential_in_place_of_the_file_is_refused_and_not_shown():
     with pytest.raises(InventoryError) as caught:
         read('cluster_id = "new"\nscram_file = "SCRAM-SHA-256=[name=a,password=hunter2]"' + NODE)
     assert "hunter2" not in str(caught.value)

@@ -38,7 +38,7 @@ def problems(plan: FleetPlan) -> list[str]:
     return [f"{finding.id}: {finding.subject}" for finding in blockers(plan.findings)]
 
 
-def test_a_dynamic_fleet_is_planned_without_a_finding():
+def test_dynamic_fleet_is_planned_without_a_finding():
     plan = FleetBuilder().plan()
     assert (plan.outcome, plan.findings) == (Outcome.PLANNED, ())
     assert (plan.mode, plan.kraft_version, plan.metadata_version_name) == ("dynamic", 1, "4.3-IV0")
@@ -63,7 +63,7 @@ def test_directory_ids_are_unique_in_the_whole_fleet():
     assert len(ids) == len(set(ids)) == 12
 
 
-def test_a_directory_id_may_be_fixed_in_the_inventory():
+def test_directory_id_may_be_fixed_in_the_inventory():
     builder = FleetBuilder(nodes={2: {"directory_id": "MvDxzVmcRsaTz33bUuRU6A"}})
     plan = builder.plan()
     assert str(plan.nodes[1].directories[0].directory_id) == "MvDxzVmcRsaTz33bUuRU6A"
@@ -88,11 +88,11 @@ def test_no_secret_is_shown():
         assert repr(keys["StoredKey"])[2:-1] not in text
 
 
-def test_the_same_fleet_from_the_same_source_is_the_same_plan():
+def test_same_fleet_from_the_same_source_is_the_same_plan():
     assert render_plan(FleetBuilder(scram=(SCRAM,)).plan()) == render_plan(FleetBuilder(scram=(SCRAM,)).plan())
 
 
-def test_a_plan_survives_its_file():
+def test_plan_survives_its_file():
     plan = FleetBuilder(scram=(SCRAM,), nodes={4: {"mounts": ("/data/4/a",)}}).plan()
     assert parse_plan(render_plan(plan), file="plan.json")[0] == plan
 
@@ -103,7 +103,7 @@ def test_new_means_the_new_id():
     assert all(str(NEW_ID).encode() in content for content in contents(plan.nodes[0], "meta.properties"))
 
 
-def test_a_static_fleet_uses_no_voter_flag():
+def test_static_fleet_uses_no_voter_flag():
     plan = FleetBuilder(static=True).plan()
     assert (plan.outcome, plan.mode, plan.kraft_version, plan.static_voters) == (
         Outcome.PLANNED,
@@ -155,7 +155,7 @@ def test_brokers_alone_join_an_existing_cluster():
     assert (plan.outcome, problems(plan)) == (Outcome.PLANNED, [])
 
 
-def test_an_older_binary_in_the_fleet_is_fine_with_its_own_layout():
+def test_older_binary_in_the_fleet_is_fine_with_its_own_layout():
     plan = FleetBuilder(inventory={"kafka_version": "4.2.1"}, nodes={6: {"kafka_version": "4.4.0"}}).plan()
     assert (plan.outcome, plan.metadata_version_name) == (Outcome.PLANNED, "4.2-IV1")
 
@@ -233,7 +233,7 @@ BAD_FLEETS = {
 
 
 @pytest.mark.parametrize("name", one_in(3, BAD_FLEETS))
-def test_a_fleet_that_breaks_a_rule_is_refused(name):
+def test_fleet_that_breaks_a_rule_is_refused(name):
     plan = BAD_FLEETS[name].plan()
     expected = {"shared-spelling": "directory-shared-by-nodes"}.get(name, name)
     assert expected in {finding.id for finding in blockers(plan.findings)}, plan.findings
@@ -242,7 +242,7 @@ def test_a_fleet_that_breaks_a_rule_is_refused(name):
 
 
 @pytest.mark.parametrize("name", one_in(4, BAD_FLEETS))
-def test_a_refusal_names_its_way_out(name):
+def test_refusal_names_its_way_out(name):
     for finding in BAD_FLEETS[name].plan().findings:
         assert finding.advice
         assert finding.subject
@@ -272,7 +272,7 @@ def test_doubtful_fleet_is_planned_with_a_warning(builder, id):
     assert (plan.outcome, [finding.id for finding in plan.findings]) == (Outcome.PLANNED, [id])
 
 
-def test_a_static_majority_that_would_be_blank():
+def test_static_majority_that_would_be_blank():
     every = FleetBuilder(static=True, inventory={"existing_cluster": True}).plan()
     assert [(finding.id, finding.evidence["blank"], finding.evidence["others"]) for finding in every.findings] == [
         ("static-majority-blank", [1, 2, 3], [])
@@ -286,11 +286,11 @@ def test_a_static_majority_that_would_be_blank():
         assert [finding.evidence["others"] for finding in found(plan, "static-majority-blank")] == expected
 
 
-def test_a_new_static_cluster_is_blank_everywhere():
+def test_new_static_cluster_is_blank_everywhere():
     assert FleetBuilder(static=True).plan().findings == ()
 
 
-def test_a_load_balancer_may_stand_before_the_controllers():
+def test_load_balancer_may_stand_before_the_controllers():
     plan = FleetBuilder(
         inventory={"controller_addresses": ("LB.example:9093",)},
         configs={4: {"controller.quorum.bootstrap.servers": "lb.example:9093"}},
@@ -330,13 +330,13 @@ def test_problem_of_all_nodes_is_reported_once():
     assert finding.evidence["nodes"] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_finding_of_one_node_names_it():
+def test_finding_of_one_node_names_it():
     plan = FleetBuilder(configs={5: {"log.dirs": None, "log.dir": "/tmp/kafka-logs"}}).plan()
     (finding,) = found(plan, "directory-under-tmp")
     assert finding.subject == "node 5, directory /tmp/kafka-logs"
 
 
-def test_an_unknown_release_of_the_whole_fleet_leaves_nothing_to_read_configurations_by():
+def test_unknown_release_of_the_whole_fleet_leaves_nothing_to_read_configurations_by():
     with pytest.raises(InputError) as caught:
         FleetBuilder(inventory={"kafka_version": "5.0"}).plan()
     assert caught.value.id == "unknown-kafka-version"

@@ -86,7 +86,7 @@ def resealed(change) -> bytes:
     return json.dumps(document).encode()
 
 
-def test_a_plan_comes_back_as_it_was():
+def test_plan_comes_back_as_it_was():
     plan, checksum = parse_plan(render_plan(a_plan()), file="plan.json")
     assert plan == a_plan()
     assert checksum == shown_plan(plan)["plan_sha256"]
@@ -102,7 +102,7 @@ def test_equal_plans_are_equal_bytes():
     assert render_plan(a_plan()) == render_plan(a_plan())
 
 
-def test_a_content_that_nodes_share_is_stored_once():
+def test_content_that_nodes_share_is_stored_once():
     document = json.loads(render_plan(a_plan(nodes=5)))
     assert len(document["contents"]) == 6  # one bootstrap.checkpoint for all, one meta.properties each
 
@@ -114,7 +114,7 @@ def test_shown_plan_has_no_file_contents():
     assert SECRET.decode() not in repr(a_plan())
 
 
-def test_a_node_is_planned_in_the_words_of_a_format():
+def test_node_is_planned_in_the_words_of_a_format():
     plan = a_plan()
     planned = node_format_plan(plan, plan.nodes[1])
     assert (planned.node_id, planned.cluster_id, planned.kraft_version) == (2, plan.cluster_id, 1)
@@ -132,7 +132,7 @@ def test_a_node_is_planned_in_the_words_of_a_format():
         lambda plan: plan["contents"].clear(),
     ],
 )
-def test_a_plan_edited_by_hand_is_refused(change):
+def test_plan_edited_by_hand_is_refused(change):
     with pytest.raises(RefusedError) as caught:
         parse_plan(edited(change), file="plan.json")
     assert caught.value.id == "plan-file-edited"

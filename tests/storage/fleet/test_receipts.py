@@ -15,7 +15,7 @@ RECEIPT = Receipt(
 )
 
 
-def test_a_receipt_comes_back_as_it_was():
+def test_receipt_comes_back_as_it_was():
     assert parse_receipt(render_receipt(RECEIPT), file="x") == RECEIPT
     assert receipt_name(3) == "node-3.json"
 
@@ -35,7 +35,7 @@ def test_a_receipt_comes_back_as_it_was():
         b'{"a":' * 100_000,
     ],
 )
-def test_a_receipt_that_cannot_be_understood_is_an_error(data):
+def test_receipt_that_cannot_be_understood_is_an_error(data):
     with pytest.raises(InputError) as caught:
         parse_receipt(data, file="/plans/node-3.json")
     assert caught.value.id == "receipt-damaged"

@@ -80,12 +80,12 @@ def test_warnings(text: str, expected: list[str]):
     assert all(finding.advice for finding in checked.findings)
 
 
-def test_the_image_s_id_is_known_in_any_spelling():
+def test_image_s_id_is_known_in_any_spelling():
     assert "cluster-id-well-known" in ids(f"{APACHE_IMAGE_ID}==", "3.6")
 
 
 @pytest.mark.parametrize("release", ["3.4", "3.6", "3.9"])
-def test_a_migrated_cluster_keeps_its_id(release: str):
+def test_migrated_cluster_keeps_its_id(release: str):
     for text in ("my-cluster", OTHER_TAIL, "-abc"):
         checked = check_cluster_id(text, find_release(release), migration=True)
         assert checked.stored == text

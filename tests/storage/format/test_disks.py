@@ -16,7 +16,7 @@ from tests.storage.format.planning import OTHER_ID, OWN_ID, SCRAM, TWO, VOTERS, 
 from tests.storage.nodes import CLUSTER_ID, blank, formatted, seen, with_meta
 
 
-def test_a_formatted_directory_is_refused_and_kept_with_ignore_formatted() -> None:
+def test_formatted_directory_is_refused_and_kept_with_ignore_formatted() -> None:
     node = seen(formatted("/data/d1"), blank("/data/d2"))
     made = plan(node=TWO, observed=node)
     refused(made, "already-formatted", "already formatted: directory /data/d1; --ignore-formatted")
@@ -73,7 +73,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=["version", "permission", "file", "disk"])
-def test_a_directory_that_cannot_be_read_must_be_allowed_by_name(broken: Any) -> None:
+def test_directory_that_cannot_be_read_must_be_allowed_by_name(broken: Any) -> None:
     node = seen(blank("/data/d1"), broken)
     refused(
         plan(node=TWO, observed=node), "log-directory-unreadable", "I/O error trying to read log directory /data/d2"
@@ -85,7 +85,7 @@ def test_a_directory_that_cannot_be_read_must_be_allowed_by_name(broken: Any) ->
     assert stops(plan("3.7", node=TWO, observed=node, overrides=allowed)) == ["log-directory-unreadable"]
 
 
-def test_the_metadata_directory_can_never_be_left_out() -> None:
+def test_metadata_directory_can_never_be_left_out() -> None:
     node = seen(with_meta("/data/d1", "version=2\n"), blank("/data/d2"))
     allowed = GuardOverrides(allow_failed_dirs=frozenset({"/data/d1"}))
     made = plan(node=TWO, observed=node, overrides=allowed)
@@ -108,7 +108,7 @@ def test_one_place_under_two_names_is_formatted_once_and_reported() -> None:
     assert finding(made, "same-directory-twice").severity is Severity.WARNING
 
 
-def test_a_metadata_directory_under_a_second_name_is_the_one_that_is_formatted() -> None:
+def test_metadata_directory_under_a_second_name_is_the_one_that_is_formatted() -> None:
     node = {"log_dirs": ("/data/d1/",), "metadata_log_dir": "/data/d1"}
     made = plan(node=node, observed=seen(blank("/data/d1/", real_path="/data/d1"), blank("/data/d1")))
     assert {directory.path: directory.action for directory in made.directories} == {
@@ -129,7 +129,7 @@ def test_room_is_counted_for_directories_of_one_disk_together() -> None:
     assert made.outcome is Outcome.PLANNED
 
 
-def test_a_full_disk_on_which_nothing_is_written_is_accepted() -> None:
+def test_full_disk_on_which_nothing_is_written_is_accepted() -> None:
     full = replace(blank("/data/d1"), free_bytes=0)
     assert list(check_space([full], {})) == []
     assert [found.id for found in check_space([full], {"/data/d1": 1})] == ["no-space-left"]
@@ -188,7 +188,7 @@ def test_addresses_of_ipv6_are_compared_by_what_they_are_and_shown_in_brackets(l
     assert differing == ([] if "9093" in listed else [{"listed": listed, "listener": "[::1]:9093"}])
 
 
-def test_a_voters_directory_id_that_another_directory_has_is_a_warning() -> None:
+def test_voters_directory_id_that_another_directory_has_is_a_warning() -> None:
     node = seen(blank("/data/d1"), formatted("/data/d2", directory_id=OWN_ID))
     made = plan(
         node=TWO, observed=node, ignore_formatted=True, voter_mode=VoterMode.INITIAL_CONTROLLERS,
@@ -199,7 +199,7 @@ def test_a_voters_directory_id_that_another_directory_has_is_a_warning() -> None
     assert finding(made, "shared-directory-id").subject == "directory /data/d2"
 
 
-def test_a_stale_bootstrap_checkpoint_is_reported_where_4_4_would_read_it() -> None:
+def test_stale_bootstrap_checkpoint_is_reported_where_4_4_would_read_it() -> None:
     stale = FileRead(path="/data/d1/bootstrap.checkpoint", content=b"x")
     entry = DirectoryEntry(name="bootstrap.checkpoint", kind="file", size_bytes=1, mtime_ms=0)
     node = seen(blank("/data/d1", bootstrap_checkpoint=stale, entries=(entry,)))
@@ -232,7 +232,7 @@ def test_every_reason_is_reported_at_once_and_kafkas_comes_first() -> None:
     ]
 
 
-def test_an_override_for_a_directory_that_is_none_of_the_nodes_has_no_effect_and_is_reported() -> None:
+def test_override_for_a_directory_that_is_none_of_the_nodes_has_no_effect_and_is_reported() -> None:
     made = plan(overrides=GuardOverrides(allow_not_blank=frozenset({"/data/d1/"})))
     assert made.outcome is Outcome.PLANNED
     assert finding(made, "directory-not-in-config").subject == "--allow-not-blank"

@@ -95,7 +95,7 @@ def test_blank_node_is_formatted_by_ensure(release):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_same_again_is_nothing_to_do(release):
+def test_same_again_is_nothing_to_do(release):
     static = request(voter_mode=VoterMode.UNSPECIFIED)
     plan = ensure(static, disks(formatted(static, release, static=True)), release, static=True)
     assert (plan.outcome, ids(blockers(plan.findings))) == (Outcome.NOTHING_TO_DO, [])
@@ -116,7 +116,7 @@ def test_the_same_again_is_nothing_to_do(release):
     ],
     ids=["standalone", "users", "features", "joins", "initial-controllers"],
 )
-def test_the_same_again_is_nothing_to_do_although_ids_and_salts_were_random(asked, release):
+def test_same_again_is_nothing_to_do_although_ids_and_salts_were_random(asked, release):
     plan = ensure(asked, disks(formatted(asked, release)), release)
     assert (plan.outcome, ids(blockers(plan.findings))) == (Outcome.NOTHING_TO_DO, [])
 
@@ -146,7 +146,7 @@ DIFFERENT: dict[str, tuple[FormatRequest, FormatRequest, str]] = {
 
 @pytest.mark.parametrize("release", ["4.3", "4.4"])
 @pytest.mark.parametrize("name", DIFFERENT)
-def test_a_difference_is_refused_before_the_first_start(name, release):
+def test_difference_is_refused_before_the_first_start(name, release):
     before, now, id = DIFFERENT[name]
     plan = ensure(now, disks(formatted(before, release)), release)
     assert plan.outcome is Outcome.REFUSED
@@ -207,7 +207,7 @@ def test_unreadable_file_is_refused_and_not_reported_as_lost(started):
         assert "Permission denied" in reported.message and "unformat" not in reported.next_step
 
 
-def test_a_damaged_checkpoint_is_refused():
+def test_damaged_checkpoint_is_refused():
     observed = disks(formatted(request()))
     file = observed.directories[0].bootstrap_checkpoint
     cut = replace(observed.directories[0], bootstrap_checkpoint=replace(file, content=file.content[:-10]))
@@ -217,7 +217,7 @@ def test_a_damaged_checkpoint_is_refused():
     assert reported.message == f"bootstrap.checkpoint in {DIRS[0]} is damaged: {first.reason} (byte {first.offset})"
 
 
-def test_a_directory_id_that_was_given_is_that_of_the_disk():
+def test_directory_id_that_was_given_is_that_of_the_disk():
     # Voters of other nodes have it: with another id this node would never vote.
     _, asked, _ = DIFFERENT["other-voters"]
     plan = ensure(asked, disks(formatted(request())))
@@ -227,20 +227,20 @@ def test_a_directory_id_that_was_given_is_that_of_the_disk():
     assert reported.evidence["found"] != reported.evidence["expected"]
 
 
-def test_a_new_data_disk_next_to_formatted_ones_is_formatted():
+def test_new_data_disk_next_to_formatted_ones_is_formatted():
     observed = disks(formatted(request()), started=True)
     plan = ensure(request(), ObservedNode(directories=(observed.directories[0], blank(DIRS[1]))))
     assert plan.outcome is Outcome.PLANNED
     assert [directory.action for directory in plan.directories] == ["keep", "format"]
 
 
-def test_a_blank_metadata_disk_next_to_formatted_ones_is_refused():
+def test_blank_metadata_disk_next_to_formatted_ones_is_refused():
     observed = disks(formatted(request()), started=True)
     plan = ensure(request(), ObservedNode(directories=(blank(DIRS[0]), observed.directories[1])))
     assert "metadata-disk-lost" in ids(blockers(plan.findings))
 
 
-def test_a_disk_that_is_not_blank_is_refused():
+def test_disk_that_is_not_blank_is_refused():
     used = blank(DIRS[0], entries=(DirectoryEntry(name="orders-0", kind="directory", size_bytes=0, mtime_ms=0),))
     plan = ensure(request(), ObservedNode(directories=(used, blank(DIRS[1]))))
     assert "directory-not-blank" in ids(blockers(plan.findings))

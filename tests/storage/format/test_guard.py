@@ -78,7 +78,7 @@ def test_leftovers_of_an_interrupted_format_are_not_data(left: tuple[DirectoryEn
     "name",
     [FIRST_CHECKPOINT, staged_name(FIRST_CHECKPOINT), "00000000000000000000-0000000000-8791237.checkpoint.part"],
 )
-def test_a_first_checkpoint_alone_is_not_data(name: str) -> None:
+def test_first_checkpoint_alone_is_not_data(name: str) -> None:
     seen = directory("/data/d1", entry(METADATA_LOG, "directory"), metadata_log=(entry(name),))
     assert check(seen) == {}
 
@@ -109,19 +109,19 @@ def test_anything_else_is_refused_with_what_an_operator_needs_to_recognise_the_d
     assert check(seen, allow_not_blank=frozenset({"/data/d2"}))["directory-not-blank"].severity is Severity.BLOCKER
 
 
-def test_a_used_metadata_log_is_data() -> None:
+def test_used_metadata_log_is_data() -> None:
     log = (entry("00000000000000000000.log"), entry(FIRST_CHECKPOINT))
     seen = directory("/data/d1", entry(METADATA_LOG, "directory"), metadata_log=log)
     assert "directory-not-blank" in check(seen)
 
 
-def test_a_metadata_log_that_cannot_be_listed_is_data() -> None:
+def test_metadata_log_that_cannot_be_listed_is_data() -> None:
     hidden = directory("/data/d1", entry(METADATA_LOG, "directory"), metadata_log=())
     assert "directory-not-blank" not in check(hidden)
     assert "directory-not-blank" in check(replace(hidden, metadata_log_error="Permission denied"))
 
 
-def test_a_later_checkpoint_is_data() -> None:
+def test_later_checkpoint_is_data() -> None:
     log = (entry("00000000000000004711-0000000002.checkpoint"),)
     seen = directory("/data/d1", entry(METADATA_LOG, "directory"), metadata_log=log)
     assert "directory-not-blank" in check(seen)
@@ -134,7 +134,7 @@ def test_many_names_are_not_all_reported() -> None:
     assert finding.evidence["count"] == 1000
 
 
-def test_a_directory_in_use_names_the_process() -> None:
+def test_directory_in_use_names_the_process() -> None:
     finding = check(directory("/data/d1", entry(".lock"), locked_by_process=True, lock_holder_pid=4711))[
         "directory-in-use"
     ]
@@ -152,11 +152,11 @@ def test_lost_and_found_is_the_start_failure_that_it_is_and_no_refusal() -> None
     assert "/data/d1/kafka" in finding.advice
 
 
-def test_a_controller_without_broker_role_does_not_mind_lost_and_found() -> None:
+def test_controller_without_broker_role_does_not_mind_lost_and_found() -> None:
     assert check(directory("/data/d1", entry("lost+found", "directory")), broker=False) == {}
 
 
-def test_an_allowed_foreign_folder_is_still_a_start_failure() -> None:
+def test_allowed_foreign_folder_is_still_a_start_failure() -> None:
     seen = directory("/data/d1", entry("backup", "directory"))
     assert set(check(seen)) == {"directory-not-blank"}
     found = check(seen, allow_not_blank=frozenset({"/data/d1"}))
@@ -173,7 +173,7 @@ def test_other_folders_are_foreign(name: str) -> None:
     assert foreign_directories(directory("/data/d1", entry(name, "directory"))) == [name]
 
 
-def test_a_directory_next_to_mounts_must_be_one() -> None:
+def test_directory_next_to_mounts_must_be_one() -> None:
     mounted = directory("/data/d2", mount_point="/data/d2", device=2)
     finding = check(directory("/data/d1"), mounted)["sibling-is-a-mount"]
     assert finding.severity is Severity.BLOCKER
@@ -182,7 +182,7 @@ def test_a_directory_next_to_mounts_must_be_one() -> None:
     assert check(directory("/data/d1"), mounted, not_a_mount=frozenset({"/data/d1"})) == {}
 
 
-def test_a_sibling_may_be_mounted_above_its_directory() -> None:
+def test_sibling_may_be_mounted_above_its_directory() -> None:
     mounted = directory("/disk2/kafka", mount_point="/disk2")
     assert "sibling-is-a-mount" in check(directory("/disk1/kafka"), mounted)
     assert "sibling-is-a-mount" in check(directory("/disk1/kafka"), formatted=(mounted,), metadata="/disk2/kafka")
@@ -195,7 +195,7 @@ def test_directories_of_one_disk_are_alike() -> None:
     assert check(*mounted) == {}
 
 
-def test_an_expected_mount_must_be_there() -> None:
+def test_expected_mount_must_be_there() -> None:
     expected = frozenset({"/data"})
     finding = check(directory("/data/d1"), expected_mounts=expected)["not-a-mount"]
     assert finding.severity is Severity.BLOCKER
@@ -205,12 +205,12 @@ def test_an_expected_mount_must_be_there() -> None:
     assert check(directory("/data/d1"), expected_mounts=frozenset({"/other"})) == {}
 
 
-def test_an_expected_mount_may_be_reached_over_a_link() -> None:
+def test_expected_mount_may_be_reached_over_a_link() -> None:
     seen = directory("/kafka", real_path="/disks/7/kafka", mount_point="/disks/7/kafka")
     assert check(seen, expected_mounts=frozenset({"/kafka"}), metadata="/kafka") == {}
 
 
-def test_a_read_only_file_system_is_refused_once() -> None:
+def test_read_only_file_system_is_refused_once() -> None:
     seen = directory(
         read_only_filesystem=True, writable=False, write_error="Read-only file system", mount_point="/data"
     )
@@ -219,7 +219,7 @@ def test_a_read_only_file_system_is_refused_once() -> None:
     assert "/data" in found["read-only-filesystem"].message
 
 
-def test_a_directory_of_another_user_is_refused() -> None:
+def test_directory_of_another_user_is_refused() -> None:
     finding = check(directory(writable=False, write_error="Permission denied"))["write-not-permitted"]
     assert finding.severity is Severity.BLOCKER
     assert "Permission denied" in finding.message
@@ -230,26 +230,26 @@ def test_temporary_places_are_a_warning() -> None:
     assert finding.severity is Severity.WARNING
 
 
-def test_a_blank_metadata_directory_next_to_formatted_ones_is_a_lost_disk() -> None:
+def test_blank_metadata_directory_next_to_formatted_ones_is_a_lost_disk() -> None:
     finding = check(directory(), formatted=(FORMATTED,))["metadata-disk-lost"]
     assert finding.severity is Severity.BLOCKER
     assert "/data/d2" in finding.message
     assert "--replace-lost-metadata-disk --verified-quorum" in finding.advice
 
 
-def test_a_controller_needs_both_words() -> None:
+def test_controller_needs_both_words() -> None:
     unverified = check(directory(), formatted=(FORMATTED,), replace_lost_metadata_disk=True)
     assert unverified["metadata-disk-lost"].severity is Severity.BLOCKER
     both = check(directory(), formatted=(FORMATTED,), replace_lost_metadata_disk=True, verified_quorum=True)
     assert both["metadata-disk-lost"].severity is Severity.WARNING
 
 
-def test_a_broker_needs_no_quorum() -> None:
+def test_broker_needs_no_quorum() -> None:
     found = check(directory(), formatted=(FORMATTED,), replace_lost_metadata_disk=True, controller=False)
     assert found["metadata-disk-lost"].severity is Severity.WARNING
 
 
-def test_a_blank_data_directory_is_a_new_disk() -> None:
+def test_blank_data_directory_is_a_new_disk() -> None:
     assert check(directory(), formatted=(FORMATTED,), metadata="/data/d2") == {}
 
 
@@ -282,7 +282,7 @@ def test_every_problem_of_every_directory_is_reported() -> None:
 
 
 @pytest.mark.parametrize("name", [BOOTSTRAP_CHECKPOINT, KAFKACTL_LOCK, staged_name(BOOTSTRAP_CHECKPOINT)])
-def test_a_folder_with_the_name_of_a_leftover_is_data(name: str) -> None:
+def test_folder_with_the_name_of_a_leftover_is_data(name: str) -> None:
     assert data_entries(directory("/data/d1", entry(name))) == []
     folder = entry(name, kind="directory")
     assert data_entries(directory("/data/d1", folder)) == [folder]

@@ -22,7 +22,7 @@ from tests.storage.format.planning import SCRAM, finding, plan, refused, stops
         ("4.4", "3.2", "release-version-too-old", "Unknown metadata.version '3.2'"),
     ],
 )
-def test_a_release_version_outside_the_range_is_refused(release: str, text: str, id_: str, phrase: str) -> None:
+def test_release_version_outside_the_range_is_refused(release: str, text: str, id_: str, phrase: str) -> None:
     made = plan(release, release_version=text)
     assert stops(made)[0] == id_
     assert phrase in finding(made, id_).message
@@ -39,7 +39,7 @@ def test_unreadable_release_version_is_reported_before_a_wrong_flag() -> None:
     ("release", "phrase"),
     [("3.9", "Version x is not a valid version"), ("4.4", "Unknown metadata.version 'x'. Supported")],
 )
-def test_an_unknown_release_version_is_a_mistake_in_the_words(release: str, phrase: str) -> None:
+def test_unknown_release_version_is_a_mistake_in_the_words(release: str, phrase: str) -> None:
     with pytest.raises(InputError) as caught:
         plan(release, release_version="x")
     assert caught.value.id == "unknown-release-version"
@@ -47,14 +47,14 @@ def test_an_unknown_release_version_is_a_mistake_in_the_words(release: str, phra
     assert caught.value.exit_code == 2
 
 
-def test_the_inter_broker_protocol_is_the_release_in_3_x_only() -> None:
+def test_inter_broker_protocol_is_the_release_in_3_x_only() -> None:
     made = plan("3.6", node={"inter_broker_protocol_version": "3.4"})
     assert made.metadata_version_name == "3.4-IV0"
     made = plan("3.6", node={"inter_broker_protocol_version": "3.4"}, release_version="3.5")
     assert made.metadata_version_name == "3.5-IV2"
 
 
-def test_the_unstable_switch_raises_the_default_and_allows_more() -> None:
+def test_unstable_switch_raises_the_default_and_allows_more() -> None:
     unstable = {"unstable_feature_versions_enable": "true"}
     assert plan("4.1", node=unstable).metadata_version_name == "4.2-IV1"
     assert plan("4.1", node=unstable, features=("streams.version=1",)).features["streams.version"] == 1
@@ -62,7 +62,7 @@ def test_the_unstable_switch_raises_the_default_and_allows_more() -> None:
 
 
 @pytest.mark.parametrize("text", ["group.version", "group.version=x", "group.version=99999", "x=", "a=1_0"])
-def test_a_feature_that_cannot_be_parsed_is_a_mistake_in_the_words(text: str) -> None:
+def test_feature_that_cannot_be_parsed_is_a_mistake_in_the_words(text: str) -> None:
     with pytest.raises(InputError) as caught:
         plan(features=(text,))
     assert caught.value.id == "feature-argument-not-understood"
@@ -88,7 +88,7 @@ def test_of_a_feature_given_twice_the_last_counts_and_level_0_leaves_it_out() ->
         ("3.9.1", ("kraft.version=0",), "kraft-version-contradicts-quorum", "if one of the flags --standalone"),
     ],
 )
-def test_a_feature_that_the_release_does_not_take_is_refused(
+def test_feature_that_the_release_does_not_take_is_refused(
     release: str, features: tuple[str, ...], id_: str, phrase: str
 ) -> None:
     refused(plan(release, features=features), id_, phrase)
@@ -99,7 +99,7 @@ def test_kraft_version_1_needs_a_dynamic_quorum() -> None:
     refused(made, "kraft-version-contradicts-quorum", "Cannot set kraft.version to 1 unless")
 
 
-def test_a_feature_needs_what_it_depends_on() -> None:
+def test_feature_needs_what_it_depends_on() -> None:
     made = plan("4.4", release_version="3.9", features=("eligible.leader.replicas.version=1",))
     refused(made, "feature-dependency-not-met", "could not be set to 1 because it depends on metadata.version level 23")
 

@@ -58,7 +58,7 @@ def test_majority_without_this_voter_has_to_be_observed_to_follow(
     assert seen(alive) == expected
 
 
-def test_the_refusal_shows_the_sum_and_who_does_not_follow() -> None:
+def test_refusal_shows_the_sum_and_who_does_not_follow() -> None:
     (finding,) = check(QuorumSeen(state=state({1: False, 2: True, 3: False})))
     assert "without controller 1" in finding.message
     assert "voters {1,2,3}, majority 2, alive {2}" in finding.message
@@ -66,7 +66,7 @@ def test_the_refusal_shows_the_sum_and_who_does_not_follow() -> None:
     assert "controller 1 did not advance" not in finding.message
 
 
-def test_a_controller_with_this_id_that_runs_is_not_a_lost_disk_and_does_not_count_for_the_majority() -> None:
+def test_controller_with_this_id_that_runs_is_not_a_lost_disk_and_does_not_count_for_the_majority() -> None:
     assert seen({1: True, 2: True, 3: True}) == [("controller-runs-elsewhere", Severity.BLOCKER)]
     assert seen({1: True, 2: True, 3: False}) == [("controller-runs-elsewhere", Severity.BLOCKER), *REFUSED]
 
@@ -78,7 +78,7 @@ def test_another_cluster_is_refused() -> None:
     assert [finding.id for finding in other] == ["cluster-id-mismatch"]
 
 
-def test_a_quorum_that_changed_while_it_was_watched_is_refused() -> None:
+def test_quorum_that_changed_while_it_was_watched_is_refused() -> None:
     finding = blocker("quorum-not-steady", "quorum", "the leader changed", "Run it again.")
     assert seen({1: None, 2: None, 3: None}, findings=(finding,)) == [("quorum-not-steady", Severity.BLOCKER)]
 
@@ -87,7 +87,7 @@ def test_controllers_that_answer_and_no_leader_are_refused() -> None:
     assert seen({2: None, 3: None}, leader=-1) == [("no-quorum-leader", Severity.BLOCKER)]
 
 
-def test_a_leader_that_others_follow_out_of_sight_leaves_the_operators_word() -> None:
+def test_leader_that_others_follow_out_of_sight_leaves_the_operators_word() -> None:
     finding = warning("leader-not-reached", "controller 2", "controller 3 follows controller 2", "Ask it.")
     (found,) = check(QuorumSeen(state=state({2: None, 3: None}, leader=-1, findings=(finding,))))
     assert (found.id, found.severity) == ("quorum-not-observed", Severity.WARNING)

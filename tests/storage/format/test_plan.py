@@ -85,14 +85,14 @@ def test_credentials_of_one_source_are_equal_on_every_controller() -> None:
     assert first.directories[0].files[0].content == second.directories[0].files[0].content
 
 
-def test_a_credential_is_in_the_checkpoint() -> None:
+def test_credential_is_in_the_checkpoint() -> None:
     content = plan(scram=(SCRAM,)).directories[0].files[0].content
     records = [record for _, record in decode_checkpoint(content).records]
     assert records[-1].type == "UserScramCredentialRecord"
     assert records[-1].data["Name"] == "alice"
 
 
-def test_a_zookeeper_mode_broker_is_not_formatted() -> None:
+def test_zookeeper_mode_broker_is_not_formatted() -> None:
     text = b"broker.id=1\nzookeeper.connect=localhost:2181\nlog.dirs=/data/d1\n"
     from kafkactl.storage.config.node_config import read_node_config
 
@@ -122,7 +122,7 @@ def test_standalone_needs_a_controller() -> None:
     refused(made, "standalone-without-controller", "You can only use --standalone on a controller")
 
 
-def test_a_dynamic_controller_needs_one_of_the_flags_and_a_broker_none() -> None:
+def test_dynamic_controller_needs_one_of_the_flags_and_a_broker_none() -> None:
     made = plan(voter_mode=VoterMode.UNSPECIFIED)
     refused(made, "voter-flag-missing", "you must specify one of the following: --standalone")
     assert plan(node={"roles": "broker"}).outcome is Outcome.PLANNED
@@ -164,7 +164,7 @@ def test_later_releases_store_any_id_and_it_is_reported() -> None:
     assert finding(made, "cluster-id-not-a-uuid").severity is Severity.WARNING
 
 
-def test_a_migration_takes_the_zookeeper_clusters_id_whatever_its_form() -> None:
+def test_migration_takes_the_zookeeper_clusters_id_whatever_its_form() -> None:
     node = {
         "roles": "controller",
         "zookeeper_metadata_migration_enable": "true",

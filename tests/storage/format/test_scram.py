@@ -24,7 +24,7 @@ def parse(text: str, release=NEW) -> ScramCredential:
 
 
 @pytest.mark.parametrize("release", ["3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.4"])
-def test_the_golden_vector(release: str):
+def test_golden_vector(release: str):
     credential = parse(ALICE, find_release(release))
     assert (credential.stored_key.hex(), credential.server_key.hex()) == (STORED, SERVER)
     assert credential.record_value() == {
@@ -39,18 +39,18 @@ def test_the_golden_vector(release: str):
 
 
 @pytest.mark.parametrize("release", [NEW, OLD])
-def test_a_salt_that_is_named_comes_before_the_given_one(release):
+def test_salt_that_is_named_comes_before_the_given_one(release):
     credential = parse_scram(ALICE, release=release, salt=b"another")
     assert (credential.salt, credential.stored_key.hex()) == (SALT, STORED)
 
 
-def test_the_given_salt_is_used_where_none_is_named():
+def test_given_salt_is_used_where_none_is_named():
     assert parse("SCRAM-SHA-256=[name=alice,password=alice-secret]").stored_key.hex() == STORED
     other = parse_scram("SCRAM-SHA-256=[name=alice,password=alice-secret]", release=NEW, salt=b"x")
     assert (other.salt, other.stored_key.hex()) != (SALT, STORED)
 
 
-def test_a_salted_password_needs_no_password():
+def test_salted_password_needs_no_password():
     import base64
     import hashlib
 
@@ -185,7 +185,7 @@ SALTED = "SCRAM-SHA-256=[name=alice,saltedpassword=c2FsdGVkLXNlY3JldA==,salt=N3E
 
 @pytest.mark.parametrize("read", [read_argument, read_old_argument])
 @pytest.mark.parametrize("text", [ALICE, SALTED])
-def test_an_argument_that_was_read_does_not_show_its_secrets(read, text):
+def test_argument_that_was_read_does_not_show_its_secrets(read, text):
     argument = read(text)
     shown = repr(argument) + str([argument])
     assert "alice" in shown
@@ -213,7 +213,7 @@ def test_nothing_but_declared_errors(text: str, release):
             assert len(text) < 12 or text not in str(error.to_dict())
 
 
-def test_a_file_of_arguments():
+def test_file_of_arguments():
     data = b"\xef\xbb\xbf# admins\r\n\r\n  SCRAM-SHA-256=[name=a,password=#1]\n#x\r"
     data += "SCRAM-SHA-512=[name=b,password=ü]".encode()
     assert read_scram_lines(data, file="s") == (

@@ -86,13 +86,13 @@ def test_anything_that_no_format_writes_means_that_a_node_may_have_started(sign:
 @pytest.mark.parametrize(
     "name", ["quorum-state", "00000000000000000000.log", "00000000000000000042-0000000001.checkpoint"]
 )
-def test_a_used_metadata_log_means_that_a_node_has_started(name: str) -> None:
+def test_used_metadata_log_means_that_a_node_has_started(name: str) -> None:
     made = plan(fresh("/data/d1"), fresh("/data/d2", first=(FIRST_CHECKPOINT, name)))
     assert stops(made) == [("directory-was-used", "directory /data/d2")]
     assert f"{METADATA_LOG}/{name}" in made.findings[0].message
 
 
-def test_a_held_lock_means_that_a_node_runs() -> None:
+def test_held_lock_means_that_a_node_runs() -> None:
     made = plan(fresh("/data/d1", locked_by_process=True), fresh("/data/d2"))
     assert stops(made) == [("directory-was-used", "directory /data/d1")]
 
@@ -104,17 +104,17 @@ def test_only_limits_it_to_directories_that_are_proved() -> None:
     assert stops(made) == [("directory-not-in-config", "directory /data/d9")]
 
 
-def test_an_unreadable_directory_proves_nothing() -> None:
+def test_unreadable_directory_proves_nothing() -> None:
     made = plan(with_meta("/data/d1", "version=2\n"), blank("/data/d2"))
     assert stops(made) == [("log-directory-unreadable", "directory /data/d1")]
 
 
-def test_a_zookeeper_brokers_file_does_not_come_from_a_format() -> None:
+def test_zookeeper_brokers_file_does_not_come_from_a_format() -> None:
     made = plan(with_meta("/data/d1", f"version=0\nbroker.id=1\ncluster.id={CLUSTER_ID}\n"), blank("/data/d2"))
     assert stops(made) == [("not-formatted-for-kraft", "directory /data/d1")]
 
 
-def test_a_directory_of_another_node_or_cluster_is_left_alone() -> None:
+def test_directory_of_another_node_or_cluster_is_left_alone() -> None:
     made = plan(formatted("/data/d1", node_id=7), blank("/data/d2"))
     assert stops(made) == [("node-id-mismatch", "directory /data/d1")]
     made = plan(formatted("/data/d1", cluster_id="a"), formatted("/data/d2", cluster_id="b"))

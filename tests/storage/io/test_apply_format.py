@@ -237,7 +237,7 @@ class Failing(OsFilesystem):
         (errno.ENFILE, "write-failed"),
     ],
 )
-def test_a_failure_before_anything_is_visible_takes_everything_back(tmp_path: Path, number: int, id_: str) -> None:
+def test_failure_before_anything_is_visible_takes_everything_back(tmp_path: Path, number: int, id_: str) -> None:
     plan = a_plan(a_directory(tmp_path / "m", "metadata"), a_directory(tmp_path / "d"))
     applied = apply_plan(plan, Failing("create", ".checkpoint.part", number))
     assert applied.outcome is Outcome.FAILED
@@ -260,7 +260,7 @@ def test_failure_between_directories_is_partial_and_names_the_written_ones(tmp_p
     assert (m / staged_name("meta.properties")).exists()
 
 
-def test_a_rename_over_a_mount_is_an_error_and_never_a_copy(tmp_path: Path) -> None:
+def test_rename_over_a_mount_is_an_error_and_never_a_copy(tmp_path: Path) -> None:
     plan = a_plan(a_directory(tmp_path / "m", "metadata"))
     applied = apply_plan(plan, Failing("rename", FIRST, errno.EXDEV))
     assert applied.outcome is Outcome.FAILED
@@ -268,7 +268,7 @@ def test_a_rename_over_a_mount_is_an_error_and_never_a_copy(tmp_path: Path) -> N
     assert not (tmp_path / "m" / FIRST).exists()
 
 
-def test_a_disk_that_returns_other_bytes_is_noticed(tmp_path: Path) -> None:
+def test_disk_that_returns_other_bytes_is_noticed(tmp_path: Path) -> None:
     class Liar(OsFilesystem):
         def write(self, descriptor: int, data: bytes) -> int:
             return super().write(descriptor, data.replace(b"properties", b"propertiez"))
@@ -278,7 +278,7 @@ def test_a_disk_that_returns_other_bytes_is_noticed(tmp_path: Path) -> None:
     assert [finding.id for finding in applied.findings] == ["written-bytes-differ", "format-not-confirmed"]
 
 
-def test_a_disk_that_takes_nothing_is_an_error_and_no_endless_loop(tmp_path: Path) -> None:
+def test_disk_that_takes_nothing_is_an_error_and_no_endless_loop(tmp_path: Path) -> None:
     class Full(OsFilesystem):
         def write(self, descriptor: int, data: bytes) -> int:
             return 0
@@ -297,7 +297,7 @@ def test_short_writes_are_continued(tmp_path: Path) -> None:
     assert (tmp_path / "d/meta.properties").read_bytes() == b"properties of d"
 
 
-def test_a_file_in_the_place_of_a_directory_is_named(tmp_path: Path) -> None:
+def test_file_in_the_place_of_a_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "d").write_text("a file")
     applied = apply_plan(a_plan(a_directory(tmp_path / "d")), OsFilesystem())
     assert applied.outcome is Outcome.FAILED
@@ -320,7 +320,7 @@ def test_everything_that_is_written_goes_to_the_owner(tmp_path: Path) -> None:
     assert set(given) >= {str(tmp_path / "new"), str(m), str(m / "__cluster_metadata-0"), *staged}
 
 
-def test_a_folder_that_an_interrupted_run_left_goes_to_the_owner_too(tmp_path: Path) -> None:
+def test_folder_that_an_interrupted_run_left_goes_to_the_owner_too(tmp_path: Path) -> None:
     given: list[str] = []
 
     class Chowns(OsFilesystem):
@@ -333,7 +333,7 @@ def test_a_folder_that_an_interrupted_run_left_goes_to_the_owner_too(tmp_path: P
     assert str(tmp_path / "m" / "__cluster_metadata-0") in given
 
 
-def test_an_owner_that_may_not_be_set_is_a_failure(tmp_path: Path) -> None:
+def test_owner_that_may_not_be_set_is_a_failure(tmp_path: Path) -> None:
     plan = a_plan(a_directory(tmp_path / "d"), owner=Owner(text="x", uid=12345, gid=-1))
     applied = apply_plan(plan, Failing("chown", ".tmp", errno.EPERM))
     assert applied.outcome is Outcome.FAILED
@@ -341,7 +341,7 @@ def test_an_owner_that_may_not_be_set_is_a_failure(tmp_path: Path) -> None:
     assert not (tmp_path / "d").exists()
 
 
-def test_a_directory_that_may_not_be_given_away_is_not_formatted(tmp_path: Path) -> None:
+def test_directory_that_may_not_be_given_away_is_not_formatted(tmp_path: Path) -> None:
     plan = a_plan(a_directory(tmp_path / "d"), owner=Owner(text="x", uid=12345, gid=-1))
 
     class Chowns(Failing):

@@ -181,7 +181,7 @@ def test_another_user_who_swaps_the_log_directory_gains_nothing(disks: Path) -> 
 
 
 @as_root
-def test_a_directory_is_given_away_when_nothing_is_left_to_be_made_in_it(disks: Path) -> None:
+def test_directory_is_given_away_when_nothing_is_left_to_be_made_in_it(disks: Path) -> None:
     seen: list[tuple[str, int]] = []
 
     class Watching(OsFilesystem):
@@ -201,7 +201,7 @@ def test_a_directory_is_given_away_when_nothing_is_left_to_be_made_in_it(disks: 
 
 
 @as_root
-def test_the_real_directory_behind_a_link_gets_the_owner(disks: Path) -> None:
+def test_real_directory_behind_a_link_gets_the_owner(disks: Path) -> None:
     real = disks / "disk" / "kafka"
     real.mkdir(parents=True)
     (disks / "d1").symlink_to(real)
@@ -215,7 +215,7 @@ def test_the_real_directory_behind_a_link_gets_the_owner(disks: Path) -> None:
     "name",
     ["meta.properties", "bootstrap.checkpoint", "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"],
 )
-def test_a_file_that_appears_before_its_rename_is_not_replaced(tmp_path: Path, name: str) -> None:
+def test_file_that_appears_before_its_rename_is_not_replaced(tmp_path: Path, name: str) -> None:
     class Waiting(OsFilesystem):
         def publish(self, source: str, target: str, *, at: int) -> None:
             until = time.monotonic() + 10
@@ -271,7 +271,7 @@ def test_another_directory_at_the_same_path_is_refused(tmp_path: Path) -> None:
     assert list((tmp_path / "other").iterdir()) == []
 
 
-def test_a_link_where_there_was_nothing_is_refused(tmp_path: Path) -> None:
+def test_link_where_there_was_nothing_is_refused(tmp_path: Path) -> None:
     plan = planned(tmp_path / "d1")
     (tmp_path / "other").mkdir()
     (tmp_path / "d1").symlink_to(tmp_path / "other")
@@ -280,7 +280,7 @@ def test_a_link_where_there_was_nothing_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["__cluster_metadata-0", "bootstrap.checkpoint"])
-def test_a_link_below_a_log_directory_is_refused_whatever_is_allowed(tmp_path: Path, name: str) -> None:
+def test_link_below_a_log_directory_is_refused_whatever_is_allowed(tmp_path: Path, name: str) -> None:
     (tmp_path / "d1").mkdir()
     (tmp_path / "other").mkdir()
     checkpoint = tmp_path / "other" / "00000000000000000000-0000000000.checkpoint"
@@ -292,7 +292,7 @@ def test_a_link_below_a_log_directory_is_refused_whatever_is_allowed(tmp_path: P
     assert checkpoint.read_text() == "another node's"
 
 
-def test_a_link_that_is_put_below_a_log_directory_meanwhile_is_refused(tmp_path: Path) -> None:
+def test_link_that_is_put_below_a_log_directory_meanwhile_is_refused(tmp_path: Path) -> None:
     (tmp_path / "d1").mkdir()
     (tmp_path / "other").mkdir()
     plan = planned(tmp_path / "d1")
@@ -329,7 +329,7 @@ def test_unformat_removes_nothing_behind_a_link(disks: Path) -> None:
         log_dir.rename(disks / f"old-{time.monotonic_ns()}")
 
 
-def test_a_system_that_cannot_rename_without_replacing_makes_a_second_name(
+def test_system_that_cannot_rename_without_replacing_makes_a_second_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kafkactl.files import filesystem

@@ -44,7 +44,7 @@ def test_removes_everything_that_the_format_wrote_and_nothing_else(tmp_path: Pat
     assert plan_for(config).outcome is Outcome.NOTHING_TO_DO
 
 
-def test_a_node_that_started_meanwhile_keeps_everything(tmp_path: Path) -> None:
+def test_node_that_started_meanwhile_keeps_everything(tmp_path: Path) -> None:
     config = a_node(tmp_path)
     made = plan_for(config)
     (tmp_path / "d2" / ".lock").touch()
@@ -56,7 +56,7 @@ def test_a_node_that_started_meanwhile_keeps_everything(tmp_path: Path) -> None:
     assert names(tmp_path) == before
 
 
-def test_a_node_that_was_formatted_again_meanwhile_keeps_everything(tmp_path: Path) -> None:
+def test_node_that_was_formatted_again_meanwhile_keeps_everything(tmp_path: Path) -> None:
     config = a_node(tmp_path)
     made = plan_for(config)
     (tmp_path / "d1" / "meta.properties").write_text("another")
@@ -93,7 +93,7 @@ def test_failed_unformat_names_the_removed_files_and_the_next_run_removes_the_re
     assert names(tmp_path) == {"d1", "d2", "d2/lost+found"}
 
 
-def test_a_refused_plan_is_not_carried_out(tmp_path: Path) -> None:
+def test_refused_plan_is_not_carried_out(tmp_path: Path) -> None:
     config = a_node(tmp_path)
     (tmp_path / "d1" / "topic-0").mkdir()
     before = names(tmp_path)
@@ -102,7 +102,7 @@ def test_a_refused_plan_is_not_carried_out(tmp_path: Path) -> None:
     assert names(tmp_path) == before
 
 
-def test_a_node_can_be_formatted_again_afterwards(tmp_path: Path) -> None:
+def test_node_can_be_formatted_again_afterwards(tmp_path: Path) -> None:
     config = a_node(tmp_path)
     apply_unformat(plan_for(config), OsFilesystem())
     made = plan("4.3", config=config, observed=observe_node(config), voter_mode=VoterMode.STANDALONE)

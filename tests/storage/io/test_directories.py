@@ -19,7 +19,7 @@ from kafkactl.storage.model import DirectoryState
 from tests.storage.nodes import a_config
 
 
-def test_a_directory_with_everything(tmp_path: Path) -> None:
+def test_directory_with_everything(tmp_path: Path) -> None:
     log = tmp_path / "__cluster_metadata-0"
     log.mkdir()
     (tmp_path / "meta.properties").write_bytes(b"version=1\n")
@@ -50,14 +50,14 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_directory_is_described_by_where_it_would_be_made(tmp_path: Path) -> None:
+def test_missing_directory_is_described_by_where_it_would_be_made(tmp_path: Path) -> None:
     seen = observe_directory(str(tmp_path / "missing" / "deeper"))
     assert seen.state is DirectoryState.MISSING
     assert (seen.device, seen.parent_device) == (tmp_path.stat().st_dev, tmp_path.stat().st_dev)
     assert seen.writable
 
 
-def test_a_file_in_the_place_of_a_directory(tmp_path: Path) -> None:
+def test_file_in_the_place_of_a_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         seen = observe_directory(str(path))
@@ -66,14 +66,14 @@ def test_a_file_in_the_place_of_a_directory(tmp_path: Path) -> None:
         assert not seen.writable
 
 
-def test_a_link_is_followed_and_its_real_path_known(tmp_path: Path) -> None:
+def test_link_is_followed_and_its_real_path_known(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     seen = observe_directory(str(tmp_path / "link"))
     assert (seen.state, seen.real_path) == (DirectoryState.DIRECTORY, str(tmp_path / "real"))
 
 
-def test_a_link_that_leads_nowhere_is_no_missing_directory(tmp_path: Path) -> None:
+def test_link_that_leads_nowhere_is_no_missing_directory(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "gone")
     seen = observe_directory(str(tmp_path / "link"))
     assert seen.state is DirectoryState.NOT_A_DIRECTORY
@@ -81,12 +81,12 @@ def test_a_link_that_leads_nowhere_is_no_missing_directory(tmp_path: Path) -> No
     assert str(tmp_path / "gone") in seen.error
 
 
-def test_a_loop_of_links_cannot_be_read(tmp_path: Path) -> None:
+def test_loop_of_links_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert observe_directory(str(tmp_path / "loop")).state is DirectoryState.UNREADABLE
 
 
-def test_a_path_with_a_zero_byte_cannot_be_read() -> None:
+def test_path_with_a_zero_byte_cannot_be_read() -> None:
     assert observe_directory("/data/\0").state is DirectoryState.UNREADABLE
 
 
@@ -100,7 +100,7 @@ def test_directory_in_place_of_a_file_has_no_content(tmp_path: Path) -> None:
     assert read_file(str(tmp_path / "none")).error == "No such file or directory"
 
 
-def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path) -> None:
+def test_file_that_is_far_too_large_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "f").open("wb") as file:
         file.truncate(33 << 20)
     found = read_file(str(tmp_path / "f"))
@@ -108,7 +108,7 @@ def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path) -> None:
     assert (found.error or "").startswith("34603008 bytes long, at most 33554432 are read")
 
 
-def test_the_lock_of_a_running_node_is_seen_and_its_process_named(tmp_path: Path) -> None:
+def test_lock_of_a_running_node_is_seen_and_its_process_named(tmp_path: Path) -> None:
     (tmp_path / ".lock").touch()
     script = "import fcntl,sys; f=open(sys.argv[1],'r+'); fcntl.lockf(f,fcntl.LOCK_EX); print('x',flush=True); input()"
     command = [sys.executable, "-c", script, str(tmp_path / ".lock")]
@@ -121,7 +121,7 @@ def test_the_lock_of_a_running_node_is_seen_and_its_process_named(tmp_path: Path
     assert not observe_directory(str(tmp_path)).locked_by_process
 
 
-def test_a_lock_can_be_asked_for_where_the_system_has_no_getlk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_can_be_asked_for_where_the_system_has_no_getlk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".lock").touch()
     monkeypatch.delattr(fcntl, "F_GETLK")
     assert not observe_directory(str(tmp_path)).locked_by_process
@@ -135,12 +135,12 @@ def test_a_lock_can_be_asked_for_where_the_system_has_no_getlk(tmp_path: Path, m
         node.communicate(b"\n")
 
 
-def test_the_mount_point_is_the_highest_place_on_the_device(tmp_path: Path) -> None:
+def test_mount_point_is_the_highest_place_on_the_device(tmp_path: Path) -> None:
     mount = Path(observe_directory(str(tmp_path)).mount_point)
     assert mount == Path("/") or os.path.ismount(mount)
 
 
-def test_a_node_is_its_directories_in_the_order_of_the_configuration(tmp_path: Path) -> None:
+def test_node_is_its_directories_in_the_order_of_the_configuration(tmp_path: Path) -> None:
     config = a_config(log_dirs=(str(tmp_path / "d2"), str(tmp_path / "d1")), metadata_log_dir=str(tmp_path / "m"))
     seen = observe_node(config)
     assert [Path(directory.path).name for directory in seen.directories] == ["d2", "d1", "m"]
@@ -179,7 +179,7 @@ def test_name_that_is_removed_during_the_look_is_left_out(tmp_path: Path, monkey
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-def test_a_directory_of_another_user(tmp_path: Path) -> None:
+def test_directory_of_another_user(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir(mode=0o555)
     seen = observe_directory(str(tmp_path / "d"))
     assert (seen.writable, seen.write_error) == (False, "Permission denied")

@@ -13,7 +13,7 @@ from kafkactl.storage.io.locks import directory_lock
 from kafkactl.storage.model import KAFKACTL_LOCK
 
 
-def test_the_second_is_refused_and_the_file_is_gone_afterwards(tmp_path: Path) -> None:
+def test_second_is_refused_and_the_file_is_gone_afterwards(tmp_path: Path) -> None:
     with directory_lock(str(tmp_path), OsFilesystem()):
         with pytest.raises(RefusedError) as caught, directory_lock(str(tmp_path), OsFilesystem()):
             pass
@@ -23,13 +23,13 @@ def test_the_second_is_refused_and_the_file_is_gone_afterwards(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_file_is_gone_after_a_failure_too(tmp_path: Path) -> None:
+def test_file_is_gone_after_a_failure_too(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no"), directory_lock(str(tmp_path), OsFilesystem()):
         raise OSError("no")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_lock_on_a_removed_file_is_not_a_lock(tmp_path: Path) -> None:
+def test_lock_on_a_removed_file_is_not_a_lock(tmp_path: Path) -> None:
     # The first holder unlinks the name between the second's open and its lock: the second must open again.
     class Slow(OsFilesystem):
         tries = 0

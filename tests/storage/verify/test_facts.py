@@ -43,12 +43,12 @@ def _node(*, roles: tuple[str, ...] = ("broker",), topics: tuple[str, ...] = ())
         (Contents(batches=2), None, True),
     ],
 )
-def test_a_snapshot_is_cut_without_its_footer_or_in_a_batch(contents, stop, is_cut):
+def test_snapshot_is_cut_without_its_footer_or_in_a_batch(contents, stop, is_cut):
     assert SnapshotFacts(name="x", offset=5, epoch=1, size_bytes=9, contents=contents, stop=stop).is_cut is is_cut
 
 
 @pytest.mark.parametrize(("locked", "held"), [(True, []), (False, ["/data/d1/.lock"])])
-def test_a_lock_that_a_process_holds_now_does_not_show_an_earlier_run(locked, held):
+def test_lock_that_a_process_holds_now_does_not_show_an_earlier_run(locked, held):
     lock = DirectoryEntry(name=".lock", kind="file", size_bytes=0, mtime_ms=0)
     directory = facts(observed=blank("/data/d1", entries=(lock,), locked_by_process=locked))
     assert list(_traces(Some(config=Some(metadata_log_dir="/other")), directory)) == held
@@ -92,7 +92,7 @@ def test_ten_names_are_enough():
         (DirectoryState.DIRECTORY, "The directory has no meta.properties."),
     ],
 )
-def test_a_missing_directory_is_distinguished_from_one_without_the_file(state, words):
+def test_missing_directory_is_distinguished_from_one_without_the_file(state, words):
     assert not_formatted(_node(), facts(observed=blank("/data/d1", state=state))).finding.message == words
 
 
@@ -105,7 +105,7 @@ def test_a_missing_directory_is_distinguished_from_one_without_the_file(state, w
         (DirectoryState.UNREADABLE, "a symbolic link, and no permission", DirectoryClass.ERROR),
     ],
 )
-def test_a_link_to_nothing_is_an_empty_directory_to_java(state, error, kind):
+def test_link_to_nothing_is_an_empty_directory_to_java(state, error, kind):
     found = _without_file(blank("/data/d1", state=state, error=error))
     assert (found.kind, found.problem) == (kind, None if kind is DirectoryClass.EMPTY else error)
 
@@ -131,7 +131,7 @@ def test_role_of_a_directory_is_shown(path, role):
     assert (shown["path"], shown["role"]) == (path, role)
 
 
-def test_the_path_of_a_file_that_cannot_be_made_has_one_slash():
+def test_path_of_a_file_that_cannot_be_made_has_one_slash():
     seen = blank("/data/d1/", write_error="Permission denied")
     damage = _cannot_make(facts(path="/data/d1/", observed=seen), "recovery-point-offset-checkpoint")
     assert "/data/d1/recovery-point-offset-checkpoint" in str(damage)
@@ -141,7 +141,7 @@ def test_the_path_of_a_file_that_cannot_be_made_has_one_slash():
     ("content", "words"),
     [(b"0\n1\norders 0 5\n", None), (b"0\n", None), (b"", None), (b"x\n1\n", "Malformed"), (b"1\n0\n", "Unrecognised")],
 )
-def test_a_checkpoint_begins_with_two_numbers(content, words):
+def test_checkpoint_begins_with_two_numbers(content, words):
     found = checkpoint_problem(content, parts=3)
     assert (found is None) is (words is None)
     assert words is None or found.words.startswith(words)

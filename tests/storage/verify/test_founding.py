@@ -23,7 +23,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("damage", "words"), BROKEN)
 @pytest.mark.parametrize("once", [False, True])
-def test_a_broken_bootstrap_checkpoint_ends_every_start(node, damage, words, once):
+def test_broken_bootstrap_checkpoint_ends_every_start(node, damage, words, once):
     made = node("4.3.1").format(static=True)
     if once:
         made.started_once()
@@ -60,7 +60,7 @@ def test_without_it_a_new_cluster_gets_defaults(node):
     assert made.started_once().verify().would_lose == ()
 
 
-def test_a_broker_needs_no_founding_records(node):
+def test_broker_needs_no_founding_records(node):
     made = node("4.3.1").format(roles="broker", static=True)
     removed(BOOTSTRAP)(made.root)
     answer = made.verify()
@@ -99,7 +99,7 @@ FIRST_CHECKPOINT = [
 
 
 @pytest.mark.parametrize(("damage", "version", "phase", "words"), FIRST_CHECKPOINT)
-def test_the_first_checkpoint_of_a_dynamic_quorum(node, damage, version, phase, words):
+def test_first_checkpoint_of_a_dynamic_quorum(node, damage, version, phase, words):
     made = node(version).format("--standalone")
     damage(made.root)
     answer = made.verify()

@@ -68,7 +68,7 @@ def test_behind_a_snapshot_only_what_comes_after_it_can_be_lost(node):
     assert (loss.what, "from offset 9 on" in loss.message) == ("metadata-records", True)
 
 
-def test_a_broken_snapshot_holds_nothing(node):
+def test_broken_snapshot_holds_nothing(node):
     made = node("4.4.0").format(static=True).started_once(batches=5)
     cut_in_batch(LOG, 3, 30)(made.root)
     snapshot = worlds.snapshot(made.path("d1"), worlds.image(), 9, 1)
@@ -135,7 +135,7 @@ LOGS = [
 
 
 @pytest.mark.parametrize(("damage", "starts", "id", "words"), LOGS)
-def test_the_folder_of_the_metadata_log(node, damage, starts, id, words):
+def test_folder_of_the_metadata_log(node, damage, starts, id, words):
     made = node("4.3.1").format(static=True).started_once()
     damage(made.root)
     answer = made.verify()
@@ -183,7 +183,7 @@ CONTROL = [
 
 
 @pytest.mark.parametrize(("type", "value", "release", "words", "problem"), CONTROL)
-def test_a_control_record_that_no_node_can_read(node, type, value, release, words, problem):
+def test_control_record_that_no_node_can_read(node, type, value, release, words, problem):
     made = node(release).format(static=True).started_once()
     batch = encode_batch([(bytes([0, 0, 0, type]), value)], base_offset=4, timestamp_ms=NOW_MS, is_control=True)
     added(LOG, batch)(made.root)
@@ -195,7 +195,7 @@ def test_a_control_record_that_no_node_can_read(node, type, value, release, word
     assert finding.evidence["problem"] in finding.message
 
 
-def test_a_start_with_offsets_that_do_not_ascend_cannot_be_predicted(node):
+def test_start_with_offsets_that_do_not_ascend_cannot_be_predicted(node):
     made = node("4.3.1").format(static=True).started_once()
     flipped(LOG, -1, 7)(made.root)
     answer = made.verify()

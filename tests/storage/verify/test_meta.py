@@ -78,7 +78,7 @@ def test_meta_properties_before_37(node, version, damage, words):
 
 
 @pytest.mark.parametrize("damage", [replaced(META2, "^version=1", "version=2"), steps(removed(META2), folder(META2))])
-def test_an_unreadable_data_directory_goes_offline(node, damage):
+def test_unreadable_data_directory_goes_offline(node, damage):
     made = two(node, "4.3.1")
     damage(made.root)
     answer = made.verify()
@@ -99,7 +99,7 @@ def test_version_0_is_read_and_a_directory_id_is_made(node):
     assert ids >= {"meta-properties-of-zookeeper-mode", "directory-id-will-be-made"}
 
 
-def test_a_directory_id_that_is_not_canonical(node):
+def test_directory_id_that_is_not_canonical(node):
     made = node("4.3.1").format(static=True)
     text = made.path(META1).read_text()
     old = next(line for line in text.splitlines() if line.startswith("directory.id="))

@@ -25,7 +25,7 @@ def test_formatted_node_is_predicted_to_start(node, version):
 
 
 @pytest.mark.parametrize("version", ["3.9.2", "4.0.2", "4.3.1", "4.4.0"])
-def test_a_standalone_node_starts_twice(node, version):
+def test_standalone_node_starts_twice(node, version):
     made = node(version).format("--standalone")
     assert made.verify().will_start is True
     assert made.started_once().verify().will_start is True
@@ -82,7 +82,7 @@ def test_several_directories_under_an_old_level(node):
     assert "several-directories-not-supported" in {finding.id for finding in answer.findings}
 
 
-def test_a_broker_in_zookeeper_mode_is_not_judged(node):
+def test_broker_in_zookeeper_mode_is_not_judged(node):
     made = node("3.9.2").format(static=True)
     made.file.write_text("broker.id=1\nzookeeper.connect=localhost:2181\nlog.dirs=/nowhere\n")
     answer = made.verify()
@@ -102,13 +102,13 @@ def starting(made: VerifyNode) -> list[str]:
         ("4.3.1", ("-r", "4.1"), {"4.1", "4.2", "4.3", "4.4"}, {"3.8", "4.0"}),
     ],
 )
-def test_the_releases_that_are_offered_start_and_lose_nothing(node, version, flags, starts, does_not):
+def test_releases_that_are_offered_start_and_lose_nothing(node, version, flags, starts, does_not):
     offered = {name[:3] for name in starting(node(version).format(*flags, static=True))}
     assert offered >= starts
     assert not offered & does_not
 
 
-def test_a_refused_configuration_ends_the_start_at_once():
+def test_refused_configuration_ends_the_start_at_once():
     answer = verify_refused_config([warning("w", "server.properties", "odd"), blocker("b", "log.dirs", "is empty")])
     assert answer.will_start is False
     assert answer.expected_failure.to_dict() == {"phase": "config", "message": "is empty"}

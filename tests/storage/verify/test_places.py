@@ -16,7 +16,7 @@ def test_reordered_directories(node):
     assert blocker_ids(answer)[0] == "unexpected-metadata-location"
 
 
-def test_a_dropped_metadata_directory_founds_the_cluster_again(node):
+def test_dropped_metadata_directory_founds_the_cluster_again(node):
     made = node("4.3.1").format(static=True, metadata_log_dir="m").started_once("m")
     for name in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint"):
         holds(f"d1/{name}", "0\n0\n")(made.root)
@@ -56,20 +56,20 @@ def test_folders_in_a_log_directory(node, name, version, passes):
         assert blocker_ids(answer) == ["foreign-folder-in-log-directory"]
 
 
-def test_a_controller_does_not_look_at_folders(node):
+def test_controller_does_not_look_at_folders(node):
     made = node("4.4.0").format(roles="controller", static=True)
     folder("d1/lost+found")(made.root)
     assert made.verify().will_start is True
 
 
-def test_a_link_to_a_folder_is_a_folder(node):
+def test_link_to_a_folder_is_a_folder(node):
     made = node("4.4.0").format(static=True)
     steps(folder("elsewhere"), linked("d1/link", "elsewhere"))(made.root)
     assert made.verify().will_start is False
 
 
 @pytest.mark.parametrize(("version", "starts"), [("3.6.2", False), ("4.4.0", True)])
-def test_a_partition_in_two_directories_is_a_stray_if_its_topic_is_not_known(node, version, starts):
+def test_partition_in_two_directories_is_a_stray_if_its_topic_is_not_known(node, version, starts):
     made = two(node, version)
     steps(folder("d1/t-0"), folder("d2/t-0"))(made.root)
     answer = made.verify()
@@ -80,7 +80,7 @@ def test_a_partition_in_two_directories_is_a_stray_if_its_topic_is_not_known(nod
 
 
 @pytest.mark.parametrize(("version", "starts"), [("4.1.2", False), ("4.2.1", True)])
-def test_a_directory_named_twice(node, version, starts):
+def test_directory_named_twice(node, version, starts):
     made = node(version).format(static=True)
     answer = made.configure(log_dirs=("d1", "d1"), static=True).verify()
     assert answer.will_start is starts
@@ -100,7 +100,7 @@ def test_offset_checkpoints_that_do_not_parse(node):
     assert "Shutdown broker because all log dirs in" in answer.expected_failure.message
 
 
-def test_a_failed_metadata_directory_ends_a_broker_from_37_on(node):
+def test_failed_metadata_directory_ends_a_broker_from_37_on(node):
     made = two(node, "3.6.2")
     holds("d1/log-start-offset-checkpoint", "garbage")(made.root)
     assert made.verify().will_start is True

@@ -13,7 +13,7 @@ STATE = "d1/__cluster_metadata-0/quorum-state"
 
 
 @pytest.mark.parametrize("edit", ["directory.id=qqqqqqqqqqqqqqqqqqqqqg\n", ""])
-def test_a_changed_directory_id_of_the_only_voter(node, edit):
+def test_changed_directory_id_of_the_only_voter(node, edit):
     made = node("4.3.1").format("--standalone")
     replaced(META, "^directory.id=.*\n", edit)(made.root)
     answer = made.verify()
@@ -33,7 +33,7 @@ def test_voter_with_a_changed_directory_id_loses_its_vote(node):
     assert blocker_ids(answer) == ["voter-directory-id-changed"]
 
 
-def test_a_voter_set_without_this_node(node):
+def test_voter_set_without_this_node(node):
     made = node("4.3.1").format("--initial-controllers", "2@localhost:9094:JEXY6aqzQY-32P5TStzaFg")
     answer = made.verify()
     assert (answer.will_start, answer.expected_failure.waits) == (False, True)
@@ -43,7 +43,7 @@ def test_a_voter_set_without_this_node(node):
     assert made.verify().will_start is True  # it asks the voter, and follows as an observer
 
 
-def test_a_joining_controller(node):
+def test_joining_controller(node):
     made = node("4.3.1").format("--no-initial-controllers")
     answer = made.verify()
     assert (answer.will_start, blocker_ids(answer)) == (False, ["no-voters-known"])
@@ -55,7 +55,7 @@ def test_a_joining_controller(node):
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "[0:0:0:0:0:0:0:1]", "LOCALHOST"])
-def test_a_loopback_address_of_the_node_itself_names_no_voter(node, host):
+def test_loopback_address_of_the_node_itself_names_no_voter(node, host):
     # A joining controller that knows only itself never meets a leader, however its own address is written.
     made = node("4.3.1").format("--no-initial-controllers")
     made.file.write_text(made.file.read_text().replace("servers=localhost:9093", f"servers={host}:9093"))
@@ -63,14 +63,14 @@ def test_a_loopback_address_of_the_node_itself_names_no_voter(node, host):
     assert (answer.will_start, blocker_ids(answer)) == (False, ["no-voters-known"])
 
 
-def test_a_start_with_a_cut_checkpoint_of_one_of_several_cannot_be_predicted(node):
+def test_start_with_a_cut_checkpoint_of_one_of_several_cannot_be_predicted(node):
     made = node("4.4.0").format("--standalone")
     cut(FIRST, 40)(made.root)
     made.file.write_text(made.file.read_text().replace("servers=localhost:9093", "servers=other:9193,localhost:9093"))
     assert made.verify().will_start is None
 
 
-def test_a_lone_controller_starts_into_no_quorum(node):
+def test_lone_controller_starts_into_no_quorum(node):
     made = node("4.3.1").format("--standalone", roles="controller")
     removed(FIRST)(made.root)
     answer = made.verify()
@@ -90,7 +90,7 @@ def test_used_node_without_voters_has_no_format_as_next_step(node, has_run):
     assert ("Format nothing: the node has run" in found.advice) is has_run
 
 
-def test_a_joining_node_that_becomes_static(node):
+def test_joining_node_that_becomes_static(node):
     made = node("4.4.0").format("--no-initial-controllers")
     answer = made.configure(static=True).verify()
     assert (answer.will_start, answer.expected_failure.phase.word) == (False, "election")

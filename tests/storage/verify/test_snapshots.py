@@ -44,7 +44,7 @@ def test_whole(lived):
     assert (answer.will_start, answer.would_lose) == (True, ())
 
 
-def test_the_older_ones_do_not_matter(lived):
+def test_older_ones_do_not_matter(lived):
     made = lived("4.3.1")
     flipped(OLDER, 1, 70)(made.root)
     assert made.verify().will_start is True
@@ -84,7 +84,7 @@ def test_controller_ends_at_records_behind_a_snapshot_cut_before_its_levels(live
     assert answer.expected_failure.message == "Unknown metadata version for FeaturesImage"
 
 
-def test_a_missing_footer_is_only_reported(lived):
+def test_missing_footer_is_only_reported(lived):
     made = lived("4.3.1")
     cut_in_batch(NEWEST, -1, 30)(made.root)
     answer = made.verify()
@@ -115,7 +115,7 @@ def test_levels_in_the_log_before_it_do_not(lived):
     assert made.verify("4.2.1").will_start is True  # the log had level 30 before the snapshot
 
 
-def test_a_log_that_begins_behind_all_snapshots(lived):
+def test_log_that_begins_behind_all_snapshots(lived):
     made = lived("4.3.1")
     made.path(f"d1/{SEGMENT}").rename(made.path(f"{FOLDER}/{9:020}.log"))
     holds(f"{FOLDER}/{9:020}.log", "")(made.root)
@@ -218,7 +218,7 @@ def test_controller_before_40_continues_behind_a_cut_snapshot(lived):
     assert (answer.will_start, [loss.what for loss in answer.would_lose]) == (True, ["metadata-records"])
 
 
-def test_a_segment_of_zeros_alone_has_lost_what_is_behind_the_snapshot(lived):
+def test_segment_of_zeros_alone_has_lost_what_is_behind_the_snapshot(lived):
     made = lived("4.3.1")
     changed(f"d1/{SEGMENT}", lambda data: bytes(len(data)))(made.root)
     answer = made.verify()
@@ -228,7 +228,7 @@ def test_a_segment_of_zeros_alone_has_lost_what_is_behind_the_snapshot(lived):
     ]
 
 
-def test_a_missing_last_segment_is_known_by_its_index(lived):
+def test_missing_last_segment_is_known_by_its_index(lived):
     made = lived("4.3.1")
     removed(f"d1/{SEGMENT}")(made.root)
     holds(f"d1/{SEGMENT.removesuffix('.log')}.index", "")(made.root)

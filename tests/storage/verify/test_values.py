@@ -30,7 +30,7 @@ def verify(made, *, log=None, **changes):
     return verify_node(config, replace(observed, directories=directories), find_release(made.version), facts)
 
 
-def test_a_metadata_directory_of_another_user(node):
+def test_metadata_directory_of_another_user(node):
     made = node("4.3.1").format(static=True)
     answer = verify(made, d1=DENIED)
     assert answer.expected_failure.phase.word == "metadata-directory"
@@ -40,12 +40,12 @@ def test_a_metadata_directory_of_another_user(node):
     assert blocker_ids(answer)[0] == "directory-not-writable"
 
 
-def test_a_controller_cannot_make_its_lock_file(node):
+def test_controller_cannot_make_its_lock_file(node):
     made = node("4.4.0").format(roles="controller", static=True)
     assert verify(made, d1=DENIED).expected_failure.message.endswith("/d1/.lock")
 
 
-def test_a_read_only_data_directory_before_and_after_the_first_start(node):
+def test_read_only_data_directory_before_and_after_the_first_start(node):
     made = two(node, "4.4.0")
     answer = verify(made, d2={"writable": False, "write_error": "Read-only file system"})
     assert answer.will_start is False
@@ -90,7 +90,7 @@ def test_unreadable_log_is_not_reported_as_gone(node, version, log):
 
 
 @pytest.mark.parametrize("version", ["3.6.2", "3.9.2", "4.4.0"])
-def test_a_meta_properties_that_may_not_be_read_is_neither_formatted_nor_repaired(node, version):
+def test_meta_properties_that_may_not_be_read_is_neither_formatted_nor_repaired(node, version):
     made = node(version).format(static=True).started_once()
     denied = FileRead(path=f"{made.root}/d1/meta.properties", content=None, error="Permission denied")
     answer = verify(made, d1={"meta_properties": denied})
@@ -119,7 +119,7 @@ def test_unreadable_quorum_state_has_no_move_as_next_step(node):
     ("version", "roles", "starts"),
     [("3.3.2", "broker,controller", False), ("3.3.2", "controller", True), ("4.4.0", "controller", False)],
 )
-def test_a_locked_directory(node, version, roles, starts):
+def test_locked_directory(node, version, roles, starts):
     made = node(version).format(roles=roles, static=True)
     held = {"locked_by_process": True, "lock_holder_pid": 4711, "lock_holder_is_node": False}
     answer = verify(made, d1=held)
@@ -170,7 +170,7 @@ def test_files_of_another_owner_are_reported(node):
     assert "files-of-another-owner" in {finding.id for finding in answer.findings}
 
 
-def test_a_directory_id_that_cannot_be_written(node):
+def test_directory_id_that_cannot_be_written(node):
     made = node("4.3.1").format(static=True)
     text = made.path("d1/meta.properties").read_text()
     kept = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("directory.id"))
@@ -188,7 +188,7 @@ def test_root_cannot_judge_for_others(node):
     assert "verified-as-root" in {finding.id for finding in answer.findings}
 
 
-def test_a_fifo_with_the_name_of_a_segment_is_reported_and_not_waited_for(node):
+def test_fifo_with_the_name_of_a_segment_is_reported_and_not_waited_for(node):
     made = node("4.3.1").format(static=True).started_once()
     name = f"{77:020}.log"
     os.mkfifo(made.path(f"d1/__cluster_metadata-0/{name}"))

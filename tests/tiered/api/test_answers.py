@@ -66,7 +66,7 @@ def three(log: LogOf | None = None) -> LogOf:
     return (log or LogOf(0)).add(TOPIC.copied(0, "a", 0, 9), TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 20, 29))
 
 
-def test_a_healthy_cluster(tmp_path: Path):
+def test_healthy_cluster(tmp_path: Path):
     document = cluster(partition_seen(earliest=0, local=25, latest=50, bases=(25, 30, 40)))
     answer = audited(tmp_path, document, three())
     assert not answer.findings
@@ -77,7 +77,7 @@ def test_a_healthy_cluster(tmp_path: Path):
     assert answer.totals.bytes == 3 * SIZE
 
 
-def test_a_gap_in_the_middle_and_at_the_front(tmp_path: Path):
+def test_gap_in_the_middle_and_at_the_front(tmp_path: Path):
     log = LogOf(0).add(
         TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 20, 29), TOPIC.copied(0, "d", 30, 39), TOPIC.deleted(0, "c")
     )
@@ -91,7 +91,7 @@ def test_a_gap_in_the_middle_and_at_the_front(tmp_path: Path):
     assert (evidence["from_offset"], evidence["to_offset"], evidence["local"]) == (0, 9, False)
 
 
-def test_a_hole_below_the_highest_offset(tmp_path: Path):
+def test_hole_below_the_highest_offset(tmp_path: Path):
     log = three().add(TOPIC.deleted(0, "c"), TOPIC.deleted(0, "b"))
     document = cluster(partition_seen(earliest=0, local=10, latest=50, bases=(10, 20, 30, 40)))
     answer = audited(tmp_path, document, log)
@@ -101,7 +101,7 @@ def test_a_hole_below_the_highest_offset(tmp_path: Path):
     assert answer.partitions[0].holes == (Hole(10, 29, True),)
 
 
-def test_a_next_segment_that_begins_below_the_highest_offset_leaves_no_hole(tmp_path: Path):
+def test_next_segment_that_begins_below_the_highest_offset_leaves_no_hole(tmp_path: Path):
     # After an unclean election at 25: the highest offset is 24, and the next segment is the local one from 20 on.
     seen = partition_seen(epochs=((0, 0), (2, 25)), earliest=0, local=20, latest=60, bases=(20, 40))
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 19), TOPIC.copied(0, "old", 20, 39, broker=2))
@@ -110,7 +110,7 @@ def test_a_next_segment_that_begins_below_the_highest_offset_leaves_no_hole(tmp_
     assert ids(answer) == ["out-of-lineage"]
 
 
-def test_the_log_start_runs_away_while_deletes_are_refused(tmp_path: Path):
+def test_log_start_runs_away_while_deletes_are_refused(tmp_path: Path):
     log = three().add(TOPIC.update(0, "a", DELETING), TOPIC.update(0, "a", DELETING))
     document = cluster(partition_seen(earliest=25, local=25, latest=50, bases=(25, 40)))
     answer = audited(tmp_path, document, log)
@@ -127,7 +127,7 @@ def test_log_start_does_not_run_away_if_a_new_leader_continues_a_pass(tmp_path: 
     assert ids(audited(tmp_path, document, log)) == ["dangling-delete", "below-log-start"]
 
 
-def test_a_delete_is_as_old_as_its_first_record(tmp_path: Path):
+def test_delete_is_as_old_as_its_first_record(tmp_path: Path):
     log = three().add(TOPIC.update(0, "a", DELETING, at=30_000), TOPIC.update(0, "a", DELETING, at=99_000))
     document = cluster(partition_seen(earliest=10, local=30, latest=50, epochs=((0, 10),)))
     assert only(audited(tmp_path, document, log), "dangling-delete")["severity"] == "warning"
@@ -139,7 +139,7 @@ def test_a_delete_is_as_old_as_its_first_record(tmp_path: Path):
     "name, has_tag, times, pending",
     [("a", True, 1, "due"), ("b", True, 1, "parked"), ("a", False, 1, "parked"), ("a", False, 2, "due")],
 )
-def test_a_delete_before_the_first_kept_segment(tmp_path: Path, name: str, has_tag: bool, times: int, pending: str):
+def test_delete_before_the_first_kept_segment(tmp_path: Path, name: str, has_tag: bool, times: int, pending: str):
     # 4.x, which writes whether there is a transaction index, tries it again; a second record proves that it did.
     log = LogOf(0)
     for segment, start in (("a", 0), ("b", 10), ("c", 20)):
@@ -149,7 +149,7 @@ def test_a_delete_before_the_first_kept_segment(tmp_path: Path, name: str, has_t
     assert only(audited(tmp_path, document, log), "dangling-delete")["evidence"]["pending"] == pending
 
 
-def test_a_delete_next_to_a_kept_segment_of_the_same_start(tmp_path: Path):
+def test_delete_next_to_a_kept_segment_of_the_same_start(tmp_path: Path):
     # A pass comes to the segment of the epoch index first, keeps it and ends; what was refused before is over.
     log = LogOf(0).add(TOPIC.started(0, "x", 0, 9), *[TOPIC.update(0, "x", DELETING)] * 3)
     document = cluster(partition_seen(earliest=0, local=0, latest=50))
@@ -201,7 +201,7 @@ def test_missing_source_leaves_the_answer_unknown(tmp_path: Path):
     assert {partition.highest_offset for partition in answer.partitions} == {None}
 
 
-def test_a_broker_directory_has_the_lineage(tmp_path: Path):
+def test_broker_directory_has_the_lineage(tmp_path: Path):
     folder = save_broker(tmp_path / "b1", 1)
     three().save(folder)
     save_replica(folder, TOPIC, 0, epochs=((0, 5), (3, 25)), bases=(20, 40))
@@ -210,7 +210,7 @@ def test_a_broker_directory_has_the_lineage(tmp_path: Path):
     assert (partition.highest_offset, partition.log_end_offset) == (24, None)
 
 
-def test_a_log_start_inside_the_first_local_segment(tmp_path: Path):
+def test_log_start_inside_the_first_local_segment(tmp_path: Path):
     # DeleteRecords moved it there: the local log starts with it, as the leader answers.
     save_broker(tmp_path, 1)
     three().save(tmp_path)
@@ -230,7 +230,7 @@ def test_poison_and_who_reads_it(tmp_path: Path):
     assert only(audited(tmp_path, none_reads, log), "poison-record")["severity"] == "info"
 
 
-def test_a_partition_delete_record_for_a_living_partition(tmp_path: Path):
+def test_partition_delete_record_for_a_living_partition(tmp_path: Path):
     log = three().add(TOPIC.partition_delete(0))
     answer = audited(tmp_path, cluster(partition_seen(earliest=0, latest=50)), log)
     evidence = only(answer, "partition-delete-record")["evidence"]
@@ -239,7 +239,7 @@ def test_a_partition_delete_record_for_a_living_partition(tmp_path: Path):
     assert answer.partitions[0].segments == 0
 
 
-def test_the_head_of_a_metadata_partition_is_gone(tmp_path: Path):
+def test_head_of_a_metadata_partition_is_gone(tmp_path: Path):
     document = cluster(partition_seen(earliest=0, local=30, latest=50))
     document["metadata_topic"]["logs"] = [{"partition": 0, "log_start_offset": 2, "end_offset": 6}]
     answer = audited(tmp_path, document, three())
@@ -252,7 +252,7 @@ def test_the_head_of_a_metadata_partition_is_gone(tmp_path: Path):
     assert candidate["unreachable"] == {"from_offset": 0, "to_offset": 9, "segments": 1, "bytes": SIZE}
 
 
-def test_a_changed_number_of_metadata_partitions(tmp_path: Path):
+def test_changed_number_of_metadata_partitions(tmp_path: Path):
     home = TOPIC.home(0, 5)
     moved = next(count for count in range(6, 20) if TOPIC.home(0, count) != home)
     document = cluster(partition_seen(earliest=0, local=30, latest=50, bases=(30,)))
@@ -293,7 +293,7 @@ def test_segments_before_a_change_of_the_number_are_named_after_a_partition_dele
     assert ids(answer, "info") == ["partition-delete-record"] * is_ended
 
 
-def test_a_view_that_ends_early_accuses_nothing(tmp_path: Path):
+def test_view_that_ends_early_accuses_nothing(tmp_path: Path):
     document = cluster(partition_seen(earliest=0, local=30, latest=50))
     document["metadata_topic"]["logs"] = [{"partition": 0, "log_start_offset": 0, "end_offset": 9}]
     log = LogOf(0).add(TOPIC.copied(0, "b", 10, 19), TOPIC.started(0, "c", 20, 29, broker=3))
@@ -398,7 +398,7 @@ def test_leftovers_are_refused_where_records_may_be_missing(tmp_path: Path, harm
     assert found.findings
 
 
-def test_a_listing_of_another_store_is_not_judged(tmp_path: Path):
+def test_listing_of_another_store_is_not_judged(tmp_path: Path):
     bucket = listed(tmp_path, objects(Topic("other", 9), 0, "s", 50))
     answer = audited(tmp_path, cluster(), three(), bucket=bucket)
     assert ids(answer) == ["listing-of-another-store"]

@@ -42,13 +42,13 @@ def refuses(folder: Path, bucket: str) -> bool:
 
 
 @pytest.mark.parametrize("text", ["", "backup/one 10\nbackup/two 20\n"])
-def test_a_listing_without_a_segment_is_not_judged(tmp_path: Path, text: str):
+def test_listing_without_a_segment_is_not_judged(tmp_path: Path, text: str):
     bucket = listed(tmp_path, text)
     assert ids(audited(tmp_path / "seen", three(), bucket=bucket)) == ["listing-of-another-store"]
     assert refuses(tmp_path / "seen", bucket)
 
 
-def test_an_empty_store_of_a_cluster_without_segments_is_sound(tmp_path: Path):
+def test_empty_store_of_a_cluster_without_segments_is_sound(tmp_path: Path):
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9), TOPIC.deleted(0, "a"))
     document = cluster(partition_seen(earliest=10, local=10, latest=50, epochs=((0, 10),)))
     place = str(save_observation(tmp_path / "seen", document, log))
@@ -56,7 +56,7 @@ def test_an_empty_store_of_a_cluster_without_segments_is_sound(tmp_path: Path):
 
 
 @pytest.mark.parametrize("left_out", [10, 20, 40, 65, 90])
-def test_a_line_that_is_cut_is_refused(tmp_path: Path, left_out: int):
+def test_line_that_is_cut_is_refused(tmp_path: Path, left_out: int):
     # In the time, the size, the id, the offset, the folder: `log 1000` is a key and a size, too.
     save_observation(tmp_path / "seen", cluster(SEEN), three())
     with pytest.raises(InputError) as caught:
@@ -64,7 +64,7 @@ def test_a_line_that_is_cut_is_refused(tmp_path: Path, left_out: int):
     assert caught.value.id == "truncated-listing"
 
 
-def test_a_listing_that_is_cut_between_lines_is_suspected(tmp_path: Path):
+def test_listing_that_is_cut_between_lines_is_suspected(tmp_path: Path):
     lines = WHOLE.splitlines(keepends=True)
     for kept in (5, 7, 12):
         answer = audited(tmp_path / "seen", three(), bucket=listed(tmp_path, *lines[:kept]))
@@ -75,7 +75,7 @@ def test_a_listing_that_is_cut_between_lines_is_suspected(tmp_path: Path):
     assert ids(audited(tmp_path / "seen", three(), bucket=listed(tmp_path, WHOLE.rstrip()))) == []
 
 
-def test_a_last_line_without_an_end_is_suspected_where_something_is_missing(tmp_path: Path):
+def test_last_line_without_an_end_is_suspected_where_something_is_missing(tmp_path: Path):
     reverse = "".join(f"{line}\n" for line in reversed(WHOLE.splitlines()[5:])).rstrip()
     answer = audited(tmp_path / "seen", three(), bucket=listed(tmp_path, reverse))
     assert ids(answer) == ["missing-object", "listing-may-be-truncated"]
@@ -91,7 +91,7 @@ def many(folder: Path, listing: str) -> Audit:
     return audit(load(Request(observation=str(save_observation(folder / "seen", document, log)), bucket=bucket)))
 
 
-def test_a_listing_of_a_part_is_suspected(tmp_path: Path):
+def test_listing_of_a_part_is_suspected(tmp_path: Path):
     # In no order, and most segments are not in it.
     answer = many(tmp_path, "lb")
     assert ids(answer) == ["missing-object", "listing-may-be-truncated"]
@@ -149,7 +149,7 @@ def test_objects_are_left_over_only_where_their_records_would_have_been_read(
     assert ("object-may-have-a-record" in [finding.id for finding in found.findings]) is bool(found.unproven)
 
 
-def test_a_copy_is_a_certain_orphan_only_where_records_reach_past_its_time(tmp_path: Path):
+def test_copy_is_a_certain_orphan_only_where_records_reach_past_its_time(tmp_path: Path):
     copying = TOPIC.started(0, "x", 30, 39, broker=3)
     bucket = listed(tmp_path, WHOLE, objects(TOPIC, 0, "x", 30))
     place = str(save_observation(tmp_path / "seen", cluster(SEEN), three().add(copying)))
@@ -168,7 +168,7 @@ def test_records_that_were_not_read_make_no_object_unreachable(tmp_path: Path):
     assert "damaged-metadata-log" in ids(answer) and "unreachable-object" not in ids(answer)
 
 
-def test_an_empty_metadata_partition_of_unknown_end_accuses_nothing(tmp_path: Path):
+def test_empty_metadata_partition_of_unknown_end_accuses_nothing(tmp_path: Path):
     for data in (b"", b"no batch" * 40):
         log = LogOf(0)
         log.data = data
@@ -179,12 +179,12 @@ def test_an_empty_metadata_partition_of_unknown_end_accuses_nothing(tmp_path: Pa
         assert "log-start-would-jump" not in ids(foresee(load(Request(observation=str(tmp_path)))))
 
 
-def test_an_empty_metadata_partition_that_is_known_to_be_empty_is_a_loss(tmp_path: Path):
+def test_empty_metadata_partition_that_is_known_to_be_empty_is_a_loss(tmp_path: Path):
     answer = audited(tmp_path, LogOf(0), logs=[{"partition": 0, "log_start_offset": 0, "end_offset": 0}])
     assert ids(answer) == ["gap"]
 
 
-def test_a_metadata_topic_of_another_cluster_is_not_judged(tmp_path: Path):
+def test_metadata_topic_of_another_cluster_is_not_judged(tmp_path: Path):
     other = LogOf(0).add(Topic("other", 7).copied(0, "z", 0, 9))
     answer = audited(tmp_path, other)
     assert ids(answer) == ["metadata-of-another-cluster"]
@@ -209,7 +209,7 @@ def test_offsets_of_a_cut_batch_are_not_a_gap(tmp_path: Path):
     assert [(part["from_offset"], part["to_offset"]) for part in evidence["ranges"]] == [(0, 9)]
 
 
-def test_a_gap_below_a_lost_head_says_that_the_present_leader_may_know_more(tmp_path: Path):
+def test_gap_below_a_lost_head_says_that_the_present_leader_may_know_more(tmp_path: Path):
     log = LogOf(0, 50).add(TOPIC.update(0, "a", FINISHED), TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 20, 29))
     answer = audited(tmp_path, log)
     assert ids(answer, "blocker") == ["gap", "metadata-log-start-moved"]
@@ -235,7 +235,7 @@ def test_records_of_unknown_versions(tmp_path: Path):
     assert "does not know yet" not in found["message"]
 
 
-def test_a_partition_that_is_deleted_while_it_is_read_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_partition_that_is_deleted_while_it_is_read_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # A broker renames its folder first; one that is there and cannot be read is an error.
     broker = save_broker(tmp_path / "data", 1)
     three().save(broker)
@@ -255,7 +255,7 @@ def test_a_partition_that_is_deleted_while_it_is_read_is_left_out(tmp_path: Path
     assert open_sources([str(broker)]).logs == {}
 
 
-def test_an_empty_checkpoint_has_no_entries(tmp_path: Path):
+def test_empty_checkpoint_has_no_entries(tmp_path: Path):
     # So a broker creates it, and reads it.
     broker = save_broker(tmp_path / "data", 1)
     three().save(broker)
@@ -267,7 +267,7 @@ def test_an_empty_checkpoint_has_no_entries(tmp_path: Path):
     assert [log.leader_epochs for logs in opened.logs.values() for log in logs] == [()]
 
 
-def test_a_topic_or_partition_that_nothing_knows_is_an_error(tmp_path: Path):
+def test_topic_or_partition_that_nothing_knows_is_an_error(tmp_path: Path):
     place = str(save_observation(tmp_path, cluster(), three()))
     loaded = load(Request(observation=place))
     for filters in (

@@ -30,7 +30,7 @@ def test_there_are_captures():
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_offsets_are_those_that_the_broker_answered(release: str):
+def test_offsets_are_those_that_the_broker_answered(release: str):
     partitions = {found.topic: found for found in audit(loaded(release)).partitions}
     for topic, said in answered(release).items():
         found = partitions[topic]
@@ -43,7 +43,7 @@ def test_the_offsets_are_those_that_the_broker_answered(release: str):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_findings_are_what_was_done_to_the_broker(release: str):
+def test_findings_are_what_was_done_to_the_broker(release: str):
     findings = [(found.id, found.evidence.get("topic")) for found in audit(loaded(release)).findings]
     assert findings == [
         ("deletes-refused", "waiting"),
@@ -54,7 +54,7 @@ def test_the_findings_are_what_was_done_to_the_broker(release: str):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_forecast_and_the_leftovers(release: str):
+def test_forecast_and_the_leftovers(release: str):
     everything = loaded(release)
     forecast = foresee(everything).to_dict()
     assert not forecast["findings"]
@@ -71,7 +71,7 @@ def test_the_forecast_and_the_leftovers(release: str):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_history_has_every_record(release: str):
+def test_history_has_every_record(release: str):
     records: list[dict[str, Any]] = list(history(loaded(release)))
     assert all(record["applied"] for record in records)
     assert {record["type"] for record in records} == {

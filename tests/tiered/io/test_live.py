@@ -48,7 +48,7 @@ def test_everything_answers() -> None:
     ]
 
 
-def test_the_leader_epochs_of_offsets_are_saved(tmp_path: Path) -> None:
+def test_leader_epochs_of_offsets_are_saved(tmp_path: Path) -> None:
     # -1 is that of an offset without one.
     cluster = TieredBrokers()
     cluster.offset_epochs = {-1: 3, -2: 0, -4: 2, -5: -1, -6: 3}
@@ -65,7 +65,7 @@ def test_the_leader_epochs_of_offsets_are_saved(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "newest, known", [(11, {-4, -5, -6}), (10, {-4, -5}), (9, {-4, -5}), (8, {-4})], ids=["4.3", "4.0", "3.9", "3.6"]
 )
-def test_a_release_that_takes_a_special_offset_for_a_time(newest: int, known: set[int]) -> None:
+def test_release_that_takes_a_special_offset_for_a_time(newest: int, known: set[int]) -> None:
     # Brokers up to 3.8 answer 0 when they are asked for latest-tiered: the first record since 1970.
     cluster = TieredBrokers(versions={2: (1, newest)})
     cluster.offsets |= {special: 0 for special in (-4, -5, -6) if special not in known}
@@ -78,7 +78,7 @@ def test_a_release_that_takes_a_special_offset_for_a_time(newest: int, known: se
     assert ids(audited(live)) == []
 
 
-def test_the_leader_of_a_metadata_partition_moves_while_it_is_fetched() -> None:
+def test_leader_of_a_metadata_partition_moves_while_it_is_fetched() -> None:
     cluster = TieredBrokers()
 
     def moves(broker: int, asked: Asked) -> Action | None:
@@ -93,7 +93,7 @@ def test_the_leader_of_a_metadata_partition_moves_while_it_is_fetched() -> None:
     assert cluster.asked(2, "Fetch")
 
 
-def test_a_metadata_partition_whose_leader_never_settles_is_an_error() -> None:
+def test_metadata_partition_whose_leader_never_settles_is_an_error() -> None:
     cluster = TieredBrokers()
     refused = {"PartitionIndex": 0, "ErrorCode": NOT_LEADER, "Records": None}
     answer = Reply(body={"Responses": [{"Topic": METADATA, "Partitions": [refused]}]})
@@ -104,7 +104,7 @@ def test_a_metadata_partition_whose_leader_never_settles_is_an_error() -> None:
     assert "NOT_LEADER_OR_FOLLOWER" in caught.value.message
 
 
-def test_the_leader_of_a_user_partition_moves_meanwhile() -> None:
+def test_leader_of_a_user_partition_moves_meanwhile() -> None:
     # What the old leader answered is not taken for the new one's.
     cluster = TieredBrokers()
 
@@ -149,7 +149,7 @@ def test_one_broker_gives_no_answers(lost: Action) -> None:
     assert [getattr(status(answer), name) for name in ("segments", "log_start_offset")] == [0, None]
 
 
-def test_a_fetch_that_gives_nothing_is_an_error() -> None:
+def test_fetch_that_gives_nothing_is_an_error() -> None:
     cluster = TieredBrokers()
     empty = {"PartitionIndex": 0, "ErrorCode": 0, "Records": b""}
     answer = Reply(body={"Responses": [{"Topic": METADATA, "Partitions": [empty]}]})
@@ -158,7 +158,7 @@ def test_a_fetch_that_gives_nothing_is_an_error() -> None:
         observed(cluster)
 
 
-def test_a_topic_that_may_not_be_described_is_not_deleted(tmp_path: Path) -> None:
+def test_topic_that_may_not_be_described_is_not_deleted(tmp_path: Path) -> None:
     # Else its objects would be listed as leftovers, to be deleted.
     secret, gone = Topic("secret", 2), Topic("gone", 3)
     log = LogOf(0).add(secret.copied(0, "s", 0, 99), gone.copied(0, "g", 0, 99))

@@ -36,7 +36,7 @@ def words_of(report: TieredReport) -> str:
     return " ".join("".join(read(page_of(report)).text).split())
 
 
-def test_the_verdict_then_the_topics_then_what_was_found():
+def test_verdict_then_the_topics_then_what_was_found():
     text = words_of(tiered_report("orders", "payments"))
     places = [
         text.index(words) for words in ("problems", "Topics, the worst first", "/orders", "Findings by kind", "Age of")
@@ -75,7 +75,7 @@ def test_names_from_the_cluster_stay_text(words: str):
 
 
 @pytest.mark.slow
-def test_a_huge_cluster_makes_a_small_page():
+def test_huge_cluster_makes_a_small_page():
     topics = [f"topic-{number}" for number in range(20)]
     report = tiered_report(
         *topics,
@@ -109,7 +109,7 @@ def test_unknown_offsets_are_reported_in_the_report():
     assert "no broker deletes these segments" in strip_of(gone).text
 
 
-def test_the_metadata_topic_is_drawn_with_what_is_missing_and_what_harms():
+def test_metadata_topic_is_drawn_with_what_is_missing_and_what_harms():
     audit = tiered_audit("a")
     strip = metadata_strip(audit.source.metadata_partitions, audit.findings)
     assert strip is not None
@@ -126,7 +126,7 @@ def test_the_metadata_topic_is_drawn_with_what_is_missing_and_what_harms():
     assert metadata_strip([], []) is None
 
 
-def test_a_sound_and_an_empty_answer():
+def test_sound_and_an_empty_answer():
     sound = tiered_report("a", findings=(), orphan_ages=(), forecast=None)
     text = words_of(sound)
     assert "sound" in text and "What was found" in text and "would do harm" not in text

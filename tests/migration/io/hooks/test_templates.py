@@ -105,7 +105,7 @@ def have_config(template: str, clients: Clients, tmp_path: Path, content: bytes)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("template", READY_MADE)
-def test_a_node_is_stopped_started_and_restarted(template: str, clients: Clients, tmp_path: Path) -> None:
+def test_node_is_stopped_started_and_restarted(template: str, clients: Clients, tmp_path: Path) -> None:
     world, unit = world_of(template, tmp_path), PROCESS[template]
     assert apply.is_running(world, PLACE) is False
     for _ in range(2):  # a hook may be run twice
@@ -122,7 +122,7 @@ def test_a_node_is_stopped_started_and_restarted(template: str, clients: Clients
 
 @pytest.mark.slow
 @pytest.mark.parametrize("template", READY_MADE)
-def test_a_file_is_swapped_where_it_is_the_expected_one(template: str, clients: Clients, tmp_path: Path) -> None:
+def test_file_is_swapped_where_it_is_the_expected_one(template: str, clients: Clients, tmp_path: Path) -> None:
     world = world_of(template, tmp_path)
     have_config(template, clients, tmp_path, OLD)
     assert apply.read_file(world, PLACE) == (OLD, None)
@@ -140,7 +140,7 @@ def test_a_file_is_swapped_where_it_is_the_expected_one(template: str, clients: 
 
 
 @pytest.mark.parametrize("template", READY_MADE)
-def test_a_file_that_comes_cut_off_is_not_put(template: str, clients: Clients, tmp_path: Path) -> None:
+def test_file_that_comes_cut_off_is_not_put(template: str, clients: Clients, tmp_path: Path) -> None:
     world = world_of(template, tmp_path)
     have_config(template, clients, tmp_path, OLD)
     hashes = {"sha_before": sha256(OLD), "sha_after": sha256(NEW)}
@@ -152,7 +152,7 @@ def test_a_file_that_comes_cut_off_is_not_put(template: str, clients: Clients, t
 
 
 @pytest.mark.parametrize("template", READY_MADE)
-def test_a_file_where_there_is_none(template: str, clients: Clients, tmp_path: Path) -> None:
+def test_file_where_there_is_none(template: str, clients: Clients, tmp_path: Path) -> None:
     world = world_of(template, tmp_path)
     _, missing = apply.read_file(world, PLACE)
     assert missing is not None and missing.id == "hook-failed"
@@ -180,7 +180,7 @@ def listed(world: LiveWorld, logs: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("template", WITH_FILES)
-def test_a_disk_is_formatted_by_kafkas_own_tool(template: str, clients: Clients, tmp_path: Path) -> None:
+def test_disk_is_formatted_by_kafkas_own_tool(template: str, clients: Clients, tmp_path: Path) -> None:
     world = world_of(template, tmp_path)
     extra: dict[str, str | tuple[str, ...]] = {
         "cluster_id": "-starts.with_a-dash", "release": "3.9", "format_flags": ("--initial-controllers", "1@h 1:9:x"),
@@ -196,7 +196,7 @@ def test_a_disk_is_formatted_by_kafkas_own_tool(template: str, clients: Clients,
 
 
 @pytest.mark.slow
-def test_a_disk_is_put_aside_and_a_unit_disabled_over_ssh(clients: Clients, tmp_path: Path) -> None:
+def test_disk_is_put_aside_and_a_unit_disabled_over_ssh(clients: Clients, tmp_path: Path) -> None:
     world = world_of("systemd-ssh", tmp_path)
     metadata = folder_of(tmp_path) / "meta data"
     metadata.mkdir()
@@ -226,7 +226,7 @@ def test_lines_of_a_nodes_log(template: str, clients: Clients, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("template", READY_MADE)
-def test_a_client_that_is_not_there_is_reported(template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_that_is_not_there_is_reported(template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Also if ssh is there and the remote side has nothing: a hook that fails is not a file that was changed.
     empty = tmp_path / "bin"
     empty.mkdir()
@@ -260,10 +260,10 @@ KUBECTL = shutil.which("kubectl")
 
 @pytest.mark.slow
 @pytest.mark.skipif(KUBECTL is None, reason="what kubectl does without a server needs kubectl")
-def test_the_real_kubectl_makes_of_a_config_map_what_the_swap_needs(clients: Clients, tmp_path: Path) -> None:
+def test_real_kubectl_makes_of_a_config_map_what_the_swap_needs(clients: Clients, tmp_path: Path) -> None:
     assert KUBECTL is not None
     clients.use_real_kubectl(KUBECTL)
-    test_a_file_is_swapped_where_it_is_the_expected_one("kubectl", clients, tmp_path)
+    test_file_is_swapped_where_it_is_the_expected_one("kubectl", clients, tmp_path)
 
 
 CLIENTS = {"kubectl": "kubectl", "docker-compose": "docker"}
@@ -278,7 +278,7 @@ def has_client(template: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("template", CLIENTS)
-def test_the_real_clients_know_every_word(template: str, tmp_path: Path) -> None:
+def test_real_clients_know_every_word(template: str, tmp_path: Path) -> None:
     # There is no engine behind them: they get as far as that, and do not complain of a word before.
     if not has_client(template):
         pytest.skip(f"whether the words of {template} are right needs its client, and there is none")

@@ -91,7 +91,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("line", one_in(3, HOSTILE))
 @pytest.mark.parametrize("template", [*VARIABLES, "unquoted"])
-def test_a_nodes_own_file_runs_nothing(template: str, line: str, clients: Clients, tmp_path: Path) -> None:
+def test_nodes_own_file_runs_nothing(template: str, line: str, clients: Clients, tmp_path: Path) -> None:
     mark, data = tmp_path / "PWNED", tmp_path / "data"
     data.mkdir()
     (data / "orders-0").mkdir()
@@ -140,7 +140,7 @@ def config(tmp_path: Path) -> Path:
     return found
 
 
-def test_a_planted_link_is_not_followed(config: Path, tmp_path: Path) -> None:
+def test_planted_link_is_not_followed(config: Path, tmp_path: Path) -> None:
     shadow = tmp_path / "shadow"
     shadow.write_text("secret")
     shadow.chmod(0o600)
@@ -152,7 +152,7 @@ def test_a_planted_link_is_not_followed(config: Path, tmp_path: Path) -> None:
     assert len(list(config.parent.iterdir())) == 4  # nothing is left behind
 
 
-def test_a_configuration_that_is_a_link_is_refused(config: Path, tmp_path: Path) -> None:
+def test_configuration_that_is_a_link_is_refused(config: Path, tmp_path: Path) -> None:
     real = tmp_path / "real"
     config.rename(real)
     config.symlink_to(real)
@@ -162,7 +162,7 @@ def test_a_configuration_that_is_a_link_is_refused(config: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o702])
-def test_a_folder_that_every_user_may_write_is_refused(config: Path, mode: int) -> None:
+def test_folder_that_every_user_may_write_is_refused(config: Path, mode: int) -> None:
     config.parent.chmod(mode)
     done = swap(config)
     assert done.returncode == 67 and b"chmod o-w" in done.stderr
@@ -175,13 +175,13 @@ def test_hook_refuses_a_fifo_as_configuration(config: Path) -> None:
     assert swap(config).returncode == 67
 
 
-def test_a_setuid_bit_is_not_kept(config: Path) -> None:
+def test_setuid_bit_is_not_kept(config: Path) -> None:
     config.chmod(0o4750)
     assert swap(config).returncode == 0
     assert stat.S_IMODE(config.stat().st_mode) == 0o750
 
 
-def test_a_file_that_appears_meanwhile_stays(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_appears_meanwhile_stays(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config.unlink()
     (tmp_path / "bin").mkdir()
     real = shutil.which("sync")
@@ -224,7 +224,7 @@ def test_another_user_who_races_for_the_folder_gains_nothing(config: Path, tmp_p
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_the_owner_of_the_file_stays(config: Path) -> None:
+def test_owner_of_the_file_stays(config: Path) -> None:
     os.chown(config, 65534, 65534)
     os.chown(config.parent, 65534, 65534)
     assert swap(config).returncode == 0
@@ -241,7 +241,7 @@ def print_environment(folder: Path) -> str:
 
 @pytest.mark.parametrize("verb", [Verb.RESTART, Verb.GET_CONFIG, Verb.STOP])
 @pytest.mark.parametrize("observe", [False, True])
-def test_a_relative_command_is_that_of_the_inventorys_folder(
+def test_relative_command_is_that_of_the_inventorys_folder(
     verb: Verb, observe: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
@@ -272,7 +272,7 @@ def test_a_relative_command_is_that_of_the_inventorys_folder(
     ]
 
 
-def test_an_inventory_that_is_named_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inventory_that_is_named_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     print_environment(tmp_path)
     monkeypatch.chdir(tmp_path)
     text = f"[zookeeper]\nconnect = '127.0.0.1:1'\n[hooks]\nrestart = './hooks/h.sh'\n{NODES.format(config='/c')}"
@@ -280,7 +280,7 @@ def test_an_inventory_that_is_named_without_a_folder(tmp_path: Path, monkeypatch
     assert run.stdout.decode().splitlines()[0] == str(tmp_path)
 
 
-def test_a_contracts_value_is_not_replaced_by_a_variable(tmp_path: Path) -> None:
+def test_contracts_value_is_not_replaced_by_a_variable(tmp_path: Path) -> None:
     hooks = f"get_config = ['{sys.executable}', '-c', 'import sys; print(sys.argv[1])', '{{host}}']\n"
     inventory = inventory_of(tmp_path, hooks + 'variables = { host = "other" }\n')
     assert observe_places(inventory, timeout_ms=20_000)[1].config == "h1\n"
