@@ -319,7 +319,7 @@ def fed(feed: Feed, said: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", one_in(3, KINDS), indirect=True)
-def test_a_few(kind: Kind, request: pytest.FixtureRequest) -> None:
+def test_damaged_input_is_an_answer_or_a_typed_error(kind: Kind, request: pytest.FixtureRequest) -> None:
     try_inputs(kind, examples(numbers(request)[0]), at_random=False)
 
 

@@ -11,6 +11,7 @@ from tests.repository.tree import nodes, product_files, python_files, shown
 
 BANNED = {"one"}
 WITHOUT_SUBJECT = re.compile(r"test_(how|what|whatever|when|where|whether|which|who|whoever|why)_")
+ARTICLE = re.compile(r"test_(a|an|the)_")
 
 
 def badly_named(path: Path) -> Iterator[str]:
@@ -37,7 +38,17 @@ def test_bad_name_is_found(tmp_path, monkeypatch):
 
 def without_subject(path: Path) -> list[str]:
     """Return the places of tests in one file whose name begins with a question."""
-    return [f"{shown(path)}:{node.lineno}" for node in nodes(path, ast.FunctionDef) if WITHOUT_SUBJECT.match(node.name)]
+    return _named(path, WITHOUT_SUBJECT)
+
+
+def with_an_article(path: Path) -> list[str]:
+    """Return the places of tests in one file whose name begins with an article."""
+    return _named(path, ARTICLE)
+
+
+def _named(path: Path, pattern: re.Pattern[str]) -> list[str]:
+    functions = nodes(path, ast.FunctionDef, ast.AsyncFunctionDef)
+    return [f"{shown(path)}:{node.lineno} {node.name}" for node in functions if pattern.match(node.name)]
 
 
 def test_tests_are_named_by_their_subject():
@@ -45,8 +56,20 @@ def test_tests_are_named_by_their_subject():
     assert not found, "name subject, condition and result: test_unreachable_node_is_reported_as_unknown"
 
 
+def test_names_of_tests_begin_without_an_article():
+    found = [place for path in python_files("tests") for place in with_an_article(path)]
+    assert not found, "leave out the article: test_unreachable_node_is_reported_as_unknown"
+
+
+def test_name_with_an_article_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.repository.language.test_names.shown", lambda path: path.name)
+    path = tmp_path / "example.py"
+    path.write_text("def test_the_leader_is_named():\n    pass\n\n\ndef test_andesite():\n    pass\n")
+    assert with_an_article(path) == ["example.py:1 test_the_leader_is_named"]
+
+
 def test_name_without_a_subject_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr("tests.repository.language.test_names.shown", lambda path: path.name)
     path = tmp_path / "example.py"
     path.write_text("def test_what_leads():\n    pass\n\n\ndef test_leader_is_named():\n    pass\n")
-    assert without_subject(path) == ["example.py:1"]
+    assert without_subject(path) == ["example.py:1 test_what_leads"]
