@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
 from kafkactl.cluster.quorum.state import QuorumState, Replica
 from kafkactl.core.frozen import frozen
-from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES, ZkMigrationState
 from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import release_of
@@ -23,7 +23,6 @@ from kafkactl.protocol.schema.spec import Versions
 NOT_SUPPORTED = Versions(0, 0)
 # The level of a cluster whose log never held one: 3.0-IV1 (KAFKA-20839).
 LEVEL_OF_SILENCE = 1
-# ZkMigrationState: 1 before, 2 during; 0 never was one, 3 it is over.
 
 
 @frozen
@@ -148,6 +147,13 @@ class ClusterState:
         """Return True if a migration from ZooKeeper is in progress, as far as the log was read (KIP-866)."""
         state = None if self.registrations is None else self.registrations.zk_migration_state
         return state in MIGRATING_STATES
+
+    @property
+    def is_before_copy(self) -> bool:
+        """Return True if the log is that of a migration that has copied nothing: of the cluster it has only the brokers
+        that entered."""
+        state = None if self.registrations is None else self.registrations.zk_migration_state
+        return state == ZkMigrationState.PRE_MIGRATION
 
     @property
     def controllers_known(self) -> bool:

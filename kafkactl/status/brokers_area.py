@@ -31,11 +31,13 @@ class _Brokers:
     unregistered: frozenset[int] | None
     doubted: frozenset[int]
     """Silent brokers that may serve others: they fetch the metadata log, or no connection from here comes about."""
+    not_copied: NotAsked | None
+    """Reason why others may be in service of which the metadata log knows nothing."""
 
     @property
     def are_out(self) -> bool:
         """Return True if no broker serves clients, as far as that can be observed from here."""
-        return not (self.in_service or self.stopping or self.doubted)
+        return not (self.in_service or self.stopping or self.doubted or self.not_copied)
 
 
 def brokers_area(observation: Observation, target: Target) -> AreaStatus:
@@ -51,7 +53,11 @@ def brokers_area(observation: Observation, target: Target) -> AreaStatus:
     findings = [*_own_findings(brokers, nodes), *_silent_findings(nodes, brokers), *unanswered]
     is_weak = bool(brokers.fenced or brokers.silent or brokers.stopping or brokers.unregistered or unanswered)
     verdict = StatusVerdict.PROBLEM if brokers.are_out else StatusVerdict.WATCH if is_weak else StatusVerdict.OK
-    if verdict is StatusVerdict.OK and brokers.fenced is None:
+    if brokers.not_copied is not None:
+        command = target.migration_command()
+        verdict = StatusVerdict.UNKNOWN if verdict is StatusVerdict.OK else verdict
+        findings.append(warning("status-not-known", AREA, brokers.not_copied.reason, brokers.not_copied.step))
+    elif verdict is StatusVerdict.OK and brokers.fenced is None:
         verdict = StatusVerdict.UNKNOWN
         why = nodes.state.log_error
         text = "brokers of this release name only those in service: which brokers are fenced is not known"
@@ -61,7 +67,7 @@ def brokers_area(observation: Observation, target: Target) -> AreaStatus:
         verdict,
         joined((_text(brokers), *(f"no answer at {finding.subject}" for finding in unanswered))),
         headlines=[*_headlines(brokers), *(finding.message for finding in unanswered)],
-        counts={name: _count(getattr(brokers, name)) for name in COUNTS},
+        counts=_counts(brokers),
         findings=tuple(findings),
         command=command,
     )
@@ -94,6 +100,7 @@ def _brokers(nodes: ObservedNodes, observation: Observation) -> _Brokers | NotAs
         silent=silent,
         stopping=stopping,
         unregistered=_unregistered(registered, observation),
+        not_copied=observation.not_copied,
         doubted=frozenset(id for id in silent if members[id].fetches or members[id].silence is Silence.UNREACHED),
     )
 
@@ -109,9 +116,16 @@ def _stopping(nodes: ObservedNodes) -> frozenset[int]:
 
 
 def _unregistered(registered: frozenset[int] | None, observation: Observation) -> frozenset[int] | None:
-    if registered is None or isinstance(observation.partitions, NotAsked):
+    if registered is None or isinstance(observation.partitions, NotAsked) or observation.not_copied is not None:
         return None
     return observation.partitions.health.replicas_on - registered
+
+
+def _counts(brokers: _Brokers) -> dict[str, int | None]:
+    found = {name: _count(getattr(brokers, name)) for name in COUNTS}
+    if brokers.not_copied is not None:
+        found["in_service"] = None  # the log has those that entered the migration only
+    return found
 
 
 def _count(ids: frozenset[int] | None) -> int | None:
@@ -127,6 +141,7 @@ def _text(brokers: _Brokers) -> str:
             f"{ids_text(brokers.silent)} silent" if brokers.silent else None,
             f"{ids_text(brokers.stopping)} shutting down" if brokers.stopping else None,
             f"{ids_text(brokers.unregistered)} not registered" if brokers.unregistered else None,
+            "only those that entered the migration" if brokers.not_copied is not None else None,
             "fenced ones not known" if brokers.fenced is None else None,
         )
     )
@@ -143,6 +158,8 @@ def _headlines(brokers: _Brokers) -> Iterator[str]:
         yield f"{_named(brokers.stopping)} shutting down"
     if brokers.fenced is None:
         yield "which brokers are fenced is not known"
+    if brokers.not_copied is not None:
+        yield f"the state of brokers is not known: {brokers.not_copied.reason}"
     if brokers.unregistered:
         yield f"{_named(brokers.unregistered)} not registered, and partitions have replicas there"
 

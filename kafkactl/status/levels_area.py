@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kafkactl.cluster.levels import level_differences
+from kafkactl.cluster.migration import unfinished_migration
 from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.findings import Finding, warning
-from kafkactl.core.kafka_names import METADATA_VERSION, MIGRATING_STATES
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role
 from kafkactl.core.wording import first_few
 from kafkactl.features.catalog.consequences import finalized_name
@@ -17,7 +18,7 @@ from kafkactl.features.catalog.releases import newest_release
 from kafkactl.status.answer import AreaStatus, StatusVerdict
 from kafkactl.status.next_command import Target
 from kafkactl.status.observation import Observation
-from kafkactl.status.parts import area_of, ids_text, joined, unknown_area
+from kafkactl.status.parts import area_of, joined, unknown_area
 
 AREA: Final = "levels"
 _NAMES_SHOWN: Final = 3
@@ -35,7 +36,7 @@ def levels_area(observation: Observation, target: Target) -> AreaStatus:
         why = NotAsked(reason="no node shows its levels", step="Ask a node of Kafka 3.4 or later.")
         return unknown_area(AREA, why, COUNTS, command)
     differing = tuple(_differences(state))
-    migration = tuple(_migration(state))
+    migration = tuple(unfinished_migration(state))
     stale = [member for member in state.members if member.stale]
     unasked = _unasked(state)
     closed = [] if unasked else _closed(state)
@@ -94,20 +95,6 @@ def _refused_controllers(state: ClusterState) -> list[Member]:
     found = [member for member in state.members if member.role is Role.CONTROLLER and member.id not in brokers]
     is_refused = all(member.answers is None and member.not_asked is not None for member in found)
     return found if is_refused else []
-
-
-def _migration(state: ClusterState) -> Iterator[Finding]:
-    """Yield a finding if the metadata log shows a migration from ZooKeeper that is not finished."""
-    if state.registrations is None or state.registrations.zk_migration_state not in MIGRATING_STATES:
-        return
-    ids = state.on_zookeeper
-    brokers = f": {'broker' if len(ids) == 1 else 'brokers'} {ids_text(ids)} in ZooKeeper mode" if ids else ""
-    yield warning(
-        "zk-migration-not-finished",
-        "ZooKeeper migration",
-        f"the migration from ZooKeeper is not finished{brokers}",
-        "See its state and its next step: `kafkactl migrate status --inventory FILE`.",
-    )
 
 
 def _agreement_text(differing: Sequence[Finding], unasked: Finding | None, closed: Sequence[Member]) -> str:

@@ -18,6 +18,11 @@ class Target:
         """Return a kafkactl command about the cluster."""
         return shlex.join(["kafkactl", *words, *self.words])
 
+    @staticmethod
+    def migration_command() -> str:
+        """Return the command about a migration, whose inventory is known to its operator only."""
+        return "kafkactl migrate status --inventory FILE"
+
     def local_command(self, words: Sequence[str]) -> str:
         """Return a kafkactl command about this host."""
         return shlex.join(["kafkactl", *words])

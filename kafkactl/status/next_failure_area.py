@@ -15,9 +15,9 @@ AREA: Final = "next-failure"
 
 
 def next_failure_area(observation: Observation, target: Target) -> AreaStatus | None:
-    """Return the consequence of the next failure; None if it was not predicted."""
+    """Return the consequence of the next failure; None if it was not predicted, or if nothing depends on it."""
     found = observation.next_failure
-    if found is None:
+    if found is None or observation.not_copied is not None:
         return None
     if isinstance(found, NotAsked):
         return unknown_area(AREA, found, (), target.command(["quorum", "describe"]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias, TypeVar
 
+from kafkactl.cluster.migration import MIGRATE_STATUS
 from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.cluster.state import ClusterState
@@ -96,6 +97,17 @@ class Observation:
     next_failure: Asked[PredictedFailure] | None = None
     releases: tuple[str, ...] = ()
     """Releases with their patch level, as this host shows them."""
+
+    @property
+    def not_copied(self) -> NotAsked | None:
+        """Return why the log does not have the topics and all brokers: a migration has not copied them yet."""
+        if isinstance(self.nodes, NotAsked) or not self.nodes.state.is_before_copy:
+            return None
+        return NotAsked(
+            reason="the migration from ZooKeeper has not copied the metadata yet: topics, and brokers that have not "
+            "entered, are known to ZooKeeper only",
+            step=MIGRATE_STATUS,
+        )
 
     @property
     def cluster_id(self) -> str | None:

@@ -32,6 +32,8 @@ _NAMED: Final = 5
 def partitions_area(observation: Observation, target: Target) -> AreaStatus:
     """Return the status of the partitions."""
     found = observation.partitions
+    if (why := observation.not_copied) is not None:
+        return unknown_area(AREA, why, COUNTS, target.migration_command())
     if isinstance(found, NotAsked):
         return unknown_area(AREA, found, COUNTS, target.command(["quorum", "describe"]))
     health = found.health

@@ -6,9 +6,11 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.retries import Backoff
+from kafkactl.metadata.log.frame import encode_record
 from kafkactl.net.transport import Address
 from kafkactl.playground.bodies import (
     broker_registration,
@@ -19,6 +21,7 @@ from kafkactl.playground.bodies import (
 )
 from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.protocol.schema.definitions import metadata_record
 
 LIMITS = Limits(timeout_ms=1500, request_timeout_ms=500, backoff=Backoff(first_ms=1, rounds=2))
 VERSIONS_OF_CONTROLLER = {52: (0, 2), 70: (0, 0)}
@@ -65,6 +68,7 @@ class FakeCluster:
         self.nodes |= {id: FakeNode(self, id, Role.BROKER) for id in brokers}
         self.registered: dict[int, Mapping[str, tuple[int, int]]] = dict.fromkeys(self.nodes, RANGES)
         self.gone: dict[int, Role] = {}
+        self.migration: ZkMigrationState | None = None
         self.dead_port = 1
         self.updates: list[dict[str, Any]] = []
         self.looks = 0
@@ -143,7 +147,7 @@ class FakeCluster:
         partition = {
             "LeaderId": self.leader_id,
             "LeaderEpoch": 3,
-            "HighWatermark": len(self.registered),
+            "HighWatermark": len(self._records()),
             "CurrentVoters": replicas,
             "Observers": [self._replica(other) for other in others],
         }
@@ -158,9 +162,14 @@ class FakeCluster:
         return cluster_body(self.cluster_id, self.leader_id, nodes, role.endpoint_type)
 
     def _log(self) -> dict[str, Any]:
-        values = [(None, self._registration(id, ranges)) for id, ranges in self.registered.items()]
+        values = [(None, value) for value in self._records()]
         data = encode_batch(values, base_offset=0, timestamp_ms=1, partition_leader_epoch=3)
         return {"HighWatermark": len(values), "Records": data}
+
+    def _records(self) -> list[bytes]:
+        state = [] if self.migration is None else [{"ZkMigrationState": self.migration}]
+        records = [encode_record(metadata_record(21), 0, data) for data in state]
+        return records + [self._registration(id, ranges) for id, ranges in self.registered.items()]
 
     def _registration(self, id: int, ranges: Mapping[str, tuple[int, int]]) -> bytes:
         node = self.nodes.get(id)

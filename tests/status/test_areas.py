@@ -316,6 +316,34 @@ def test_migration_from_zookeeper_is_watched_for_and_its_brokers_have_no_levels_
     assert [finding.id for finding in levels.findings] == ["zk-migration-not-finished"]
 
 
+def _before_copy(*brokers: Any, seen: tuple[ClusterNode, ...] = ()) -> Any:
+    found = nodes(*brokers, seen=(node(1, Role.CONTROLLER), *seen))
+    entered = {item.id: item for item in brokers}
+    known = changed(found.state.registrations, brokers=entered, zk_migration_state=ZkMigrationState.PRE_MIGRATION)
+    return changed(found, state=changed(found.state, registrations=known))
+
+
+def test_brokers_and_partitions_are_unknown_until_a_migration_has_copied_them() -> None:
+    found = status(nodes=_before_copy(), partitions=partitions(partitions=0), next_failure=WORST)
+    areas = {area.area: area for area in found.areas}
+    assert (found.verdict, areas["brokers"].verdict, areas["partitions"].verdict) == ("unknown",) * 3
+    assert set(areas["partitions"].counts.values()) == {None}
+    assert (areas["brokers"].counts["registered"], areas["brokers"].counts["in_service"]) == (0, None)
+    assert [finding.id for finding in areas["brokers"].findings] == ["status-not-known"]
+    assert "ZooKeeper" in found.headline
+    assert areas["brokers"].command == "kafkactl migrate status --inventory FILE"
+    assert "next-failure" not in areas
+
+
+def test_silence_of_the_only_broker_that_entered_a_migration_does_not_mean_that_none_is_in_service() -> None:
+    entered = broker(4, is_migrating_zk_broker=True)
+    silent = node(4, answers=False, silence=Silence.REFUSED)
+    found = area("brokers", nodes=_before_copy(entered, seen=(silent,)))
+    assert (found.verdict, found.counts["silent"], found.counts["in_service"]) == ("watch", 1, None)
+    found = area("brokers", nodes=_before_copy(entered, seen=(node(4),)))
+    assert (found.verdict, found.text) == ("unknown", "1 of 1 in service · only those that entered the migration")
+
+
 def test_finished_migration_is_not_mentioned() -> None:
     healthy = nodes()
     known = changed(healthy.state.registrations, zk_migration_state=ZkMigrationState.POST_MIGRATION)

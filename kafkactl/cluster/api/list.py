@@ -9,6 +9,7 @@ from kafkactl.cluster import nodes
 from kafkactl.cluster.api.patience import DESCRIBE_MS, NO_LIMIT, patience_ms
 from kafkactl.cluster.io import view as state_view
 from kafkactl.cluster.io.silence import silent_nodes
+from kafkactl.cluster.migration import unfinished_migration
 from kafkactl.cluster.nodes import NodeRow
 from kafkactl.cluster.quorum.identity import two_processes
 from kafkactl.cluster.state import ClusterState
@@ -47,7 +48,7 @@ def list_nodes(client: Client, *, timeout_ms: float = NO_LIMIT) -> NodeList:
         cluster_id=view.state.cluster_id,
         active_controller=view.state.active_controller,
         nodes=nodes.list_nodes(view.state),
-        findings=(*view.findings, *silent_nodes(view), *_shared_ids(view.state)),
+        findings=(*view.findings, *silent_nodes(view), *unfinished_migration(view.state), *_shared_ids(view.state)),
     )
 
 

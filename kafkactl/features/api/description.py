@@ -11,6 +11,7 @@ from kafkactl.cluster.api.patience import DESCRIBE_MS, NO_LIMIT, patience_ms
 from kafkactl.cluster.describe import FeatureSeen, MemberSeen, describe_features, describe_members, kafka_lines
 from kafkactl.cluster.io.silence import silent_nodes
 from kafkactl.cluster.io.view import check_not_empty, observe_cluster_state
+from kafkactl.cluster.migration import unfinished_migration
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.answers import json_of
 from kafkactl.core.errors import UnreachableError
@@ -54,7 +55,7 @@ def describe(client: Client, *, node_id: int | None = None, timeout_ms: float = 
     """
     view = observe_cluster_state(client, with_log=False, patience_ms=patience_ms(DESCRIBE_MS, timeout_ms))
     check_not_empty(view)
-    found = (*view.findings, *silent_nodes(view))
+    found = (*view.findings, *silent_nodes(view), *unfinished_migration(view.state))
     if node_id is None:
         return _described(view.state, found)
     findings = tuple(finding for finding in found if finding.subject.endswith(f" {node_id}"))

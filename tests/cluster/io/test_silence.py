@@ -11,6 +11,7 @@ from kafkactl.cluster.io import nodes as feature_nodes
 from kafkactl.cluster.io.view import PATIENCE_MS
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding
+from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.core.values import Role
 from kafkactl.features.api.description import describe
 from kafkactl.playground.broker import SILENCE
@@ -107,3 +108,14 @@ def test_full_queue_of_a_node_that_hangs_costs_a_quarter_of_the_time(monkeypatch
         (paused,) = list_nodes(client, timeout_ms=800).findings
     assert paused.evidence["silence"] == "unreached"
     assert [limit <= 200 for limit in limits] == [True]
+
+
+def test_brokers_that_have_not_entered_a_migration_are_missing_with_a_reason() -> None:
+    cluster = FakeCluster(brokers=())
+    cluster.migration = ZkMigrationState.PRE_MIGRATION
+    with cluster.client(Role.CONTROLLER) as client:
+        for answer in (list_nodes(client), describe(client)):
+            assert [node.id for node in answer.nodes] == [1, 2]
+            (found,) = answer.findings
+            assert found.id == "zk-migration-not-finished"
+            assert "no broker entered, and ZooKeeper alone knows" in found.message

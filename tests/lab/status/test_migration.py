@@ -33,7 +33,7 @@ def test_migration_is_named_until_it_is_finished(lab_pool: Pool, tmp_path: Path,
         cluster.reach("M6")
         assert is_refused()
         headline = levels_by("--bootstrap-controller", cluster.bootstrap_controller)["headline"]
-        assert headline == "the migration from ZooKeeper is not finished: brokers 1,2 in ZooKeeper mode"
+        assert headline == "the migration from ZooKeeper is not finished: brokers 1, 2 in ZooKeeper mode"
         cluster.reach("M7")
         headline = levels_by("--bootstrap-server", cluster.bootstrap_server)["headline"]
         assert headline == "the migration from ZooKeeper is not finished: broker 2 in ZooKeeper mode"
