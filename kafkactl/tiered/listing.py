@@ -9,33 +9,48 @@ import csv
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.json_input import JsonInputError, parse_json
 from kafkactl.tiered.bucket import StoredObject
-from kafkactl.tiered.listing_fields import KEYS, SIZES, ListedVersion, listed_version, plain_name
-from kafkactl.tiered.listing_lines import form_of, has_no_object, is_size, refused_form
+from kafkactl.tiered.listing_fields import KEYS, SIZES, ListedVersion, listed_folder, listed_version, plain_name
+from kafkactl.tiered.listing_lines import folder_line, form_of, has_no_object, is_size, refused_form
 
 # A number that may be a size, and behind another one rather is a time that counts seconds.
 _SECONDS: Final = re.compile(r"\d{10,11}")
 _LEAST_SECONDS: Final = 10**9
 _LEAST_MS: Final = 10**11  # of a time in milliseconds: in 1973
-_MORE: Final = ("IsTruncated", "NextToken", "NextContinuationToken", "nextPageToken", "nextMarker", "NextMarker")
-_PARTS: Final = ("Contents", "Versions", "items")  # of a document, each a list of entries
+_MORE: Final = (
+    "IsTruncated", "NextToken", "NextContinuationToken", "nextPageToken", "nextMarker", "NextMarker", "NextKeyMarker",
+    "next-start-with", "opc-next-page", "nextFileName",
+)  # fmt: skip
+_PARTS: Final = ("Contents", "Versions", "items", "data", "files")  # of a document, each a list of entries
+_FOLDER_PARTS: Final = ("CommonPrefixes", "prefixes")
 _DELETE_MARKERS: Final = "DeleteMarkers"
 _INNER: Final = ("properties", "metadata", "MessageContent")  # of an entry: where its attributes are
-_FOLDER_MARKS: Final = ("IsDir", "isDirectory")  # of rclone, and of `az storage fs file list`
-_FOLDER_TYPES: Final = frozenset({"prefix", "folder", "directory", "DIRECTORY"})
 _SAMPLED_LINES: Final = 20
 _ENCODED: Final = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
 _IN_MS: Final = "expected milliseconds or ISO 8601"
 _AGAIN: Final = "Make the listing again, and wait until it is written."
 _NEXT_STEP: Final = (
     "Use what one of these prints: `aws s3api list-objects-v2`, `rclone lsjson --recursive`, `gcloud storage objects "
-    "list --format=json`, `az storage blob list --output json`, `mc ls --recursive --json`, `s5cmd --json ls`; or an "
-    "S3 Inventory, lines `key size [time]`, or a URL (s3://, gs://, abfs://)."
+    "list --format=json`, `az storage blob list --output json`, `mc ls --recursive --json`, `s5cmd --json ls`, `oci os "
+    "object list --all`; or an S3 Inventory, lines `key size [time]`, or a URL (s3://, gs://, abfs://)."
 )
+
+# A field by which a tool is recognized that lists without sizes, or versions without marking the latest.
+_WAYS: Final = (
+    ("storage-tier", "List with `oci os object list --all`, without --fields."),
+    ("data", "List with `oci os object list --all`."),
+    ("Name", "List with `openstack object list CONTAINER --all --long --format json`."),
+)
+
+
+class ListedFolder(NamedTuple):
+    """An entry that names a folder: the objects in it are listed elsewhere, or not at all."""
+
+    key: str
 
 
 def check_form(first: str, *, file: str) -> None:
@@ -45,19 +60,19 @@ def check_form(first: str, *, file: str) -> None:
         raise InputError(f"{file}: {refused.found}", id="invalid-listing", next_step=refused.next_step)
 
 
-def parse_lines(lines: Iterable[str], *, file: str) -> Iterator[StoredObject]:
-    """Yield the objects that lines of a tool, with their line ends, name; entries of folders are left out."""
-    return (found for found in _line_entries(lines, file) if not _is_folder(found))
+def parse_lines(lines: Iterable[str], *, file: str) -> tuple[StoredObject, ...]:
+    """Return the objects that lines of a tool, with their line ends, name; entries of folders are left out."""
+    return _objects(_line_entries(lines, file), file)
 
 
-def parse_json_lines(lines: Iterable[str], *, file: str) -> Iterator[StoredObject]:
-    """Yield the current objects that JSON lines, with their line ends, name; entries of folders are left out."""
-    return (found for found in _current(_json_lines(lines, file)) if not _is_folder(found))
+def parse_json_lines(lines: Iterable[str], *, file: str) -> tuple[StoredObject, ...]:
+    """Return the current objects that JSON lines, with their line ends, name; entries of folders are left out."""
+    return _objects(_current(_json_lines(lines, file)), file)
 
 
-def parse_document(text: str, *, file: str) -> Iterator[StoredObject]:
-    """Yield the current objects that one JSON document names; entries of folders are left out."""
-    return (found for found in _current(_json_entries(text, file)) if not _is_folder(found))
+def parse_document(text: str, *, file: str) -> tuple[StoredObject, ...]:
+    """Return the current objects that one JSON document names; entries of folders are left out."""
+    return _objects(_current(_json_entries(text, file)), file)
 
 
 def is_json_line(first: str) -> bool:
@@ -68,15 +83,40 @@ def is_json_line(first: str) -> bool:
         return False
 
 
+def _objects(entries: Iterable[StoredObject | ListedFolder], file: str) -> tuple[StoredObject, ...]:
+    """Return the objects among the entries. Raise InputError if the entries are those of one folder alone."""
+    objects, folders = [], []
+    for entry in entries:
+        if isinstance(entry, ListedFolder):
+            folders.append(entry.key)
+        elif not _is_folder(entry):
+            objects.append(entry)
+    parents = {_parent(key) for key in folders}
+    # A recursive listing, which may name folders, too, has objects in one of them or elsewhere.
+    if len(parents) == 1 and all(_parent(found.key) in parents for found in objects):
+        raise InputError(
+            f"{file} lists one folder: the objects in {folders[0]} and in the other folders of it are not listed",
+            id="truncated-listing",
+            next_step="List everything below it: with --recursive, and without a delimiter.",
+        )
+    return tuple(objects)
+
+
+def _parent(key: str) -> str:
+    return key.rstrip("/").rpartition("/")[0]
+
+
 def _is_folder(found: StoredObject) -> bool:
     return found.key.endswith("/") and found.size <= 0
 
 
-def _current(versions: Iterable[ListedVersion]) -> Iterator[StoredObject]:
+def _current(versions: Iterable[ListedVersion | ListedFolder]) -> Iterator[StoredObject | ListedFolder]:
     """Return the current objects. Versions with an ordinal are compared by key; the other entries are current."""
     ordered: dict[str, ListedVersion] = {}
     for version in versions:
-        if version.ordinal is None:
+        if isinstance(version, ListedFolder):
+            yield version
+        elif version.ordinal is None:
             if version.found is not None:
                 yield version.found
         elif version.key not in ordered or version.ordinal > (ordered[version.key].ordinal or 0):
@@ -84,7 +124,7 @@ def _current(versions: Iterable[ListedVersion]) -> Iterator[StoredObject]:
     yield from (version.found for version in ordered.values() if version.found is not None)
 
 
-def _line_entries(lines: Iterable[str], file: str) -> Iterator[StoredObject]:
+def _line_entries(lines: Iterable[str], file: str) -> Iterator[StoredObject | ListedFolder]:
     remaining = iter(lines)
     sampled = list(itertools.islice(remaining, _SAMPLED_LINES))
     form = form_of([line.rstrip("\r\n") for line in sampled])
@@ -93,6 +133,9 @@ def _line_entries(lines: Iterable[str], file: str) -> Iterator[StoredObject]:
         line = whole.rstrip("\r\n")
         if has_no_object(line):
             continue
+        if (folder := folder_line(line)) is not None:
+            yield ListedFolder(folder)
+            continue
         if "\r" in line:
             raise invalid(file, f"line {number}", "a carriage return within the line: lines have to end in a line feed")
         found = None if form is None else form.read(line)
@@ -100,6 +143,7 @@ def _line_entries(lines: Iterable[str], file: str) -> Iterator[StoredObject]:
         if line == whole and (found is None or (dated and found.mtime_ms is None)):
             raise _cut(file, number)
         if found is None:
+            check_form(line, file=f"{file}, line {number}")
             raise invalid(file, f"line {number}", f"no size in {line[:80]!r}")
         if found.mtime_ms is None and found.size >= _LEAST_SECONDS and _ends_in_seconds(line):
             raise invalid(file, f"line {number}", f"the time in {line[-40:]!r} seems to count seconds: {_IN_MS}")
@@ -121,7 +165,7 @@ def _ends_in_seconds(line: str) -> bool:
     return len(parts) == 3 and is_size(parts[1]) and _SECONDS.fullmatch(parts[2]) is not None
 
 
-def _json_entries(text: str, file: str) -> Iterator[ListedVersion]:
+def _json_entries(text: str, file: str) -> Iterator[ListedVersion | ListedFolder]:
     try:
         document = parse_json(text)
     except JsonInputError as error:
@@ -133,13 +177,13 @@ def _json_entries(text: str, file: str) -> Iterator[ListedVersion]:
     yield from _document(document, file)
 
 
-def _document(document: Any, file: str) -> Iterator[ListedVersion]:
+def _document(document: Any, file: str) -> Iterator[ListedVersion | ListedFolder]:
     entries = document
     if isinstance(document, dict):
         parts = [document[name] for name in _PARTS if document.get(name) is not None]
         if not all(isinstance(part, list) for part in parts):
-            raise invalid(file, "the document", "expected objects")
-        is_list = bool(parts) or _DELETE_MARKERS in document
+            raise _no_object(document, file, "the document", "expected objects")
+        is_list = bool(parts) or any(name in document for name in (_DELETE_MARKERS, *_FOLDER_PARTS))
         entries = list(itertools.chain.from_iterable(parts)) if is_list else [document]
     for page in [document, *(entries[-1:] if isinstance(entries, list) else ())]:
         if isinstance(page, dict) and any(page.get(name) for name in _MORE):
@@ -147,17 +191,28 @@ def _document(document: Any, file: str) -> Iterator[ListedVersion]:
                 f"{file} is the first part of a listing: it says that more objects follow",
                 id="truncated-listing",
                 next_step="List all objects: `aws s3api list-objects-v2` without --max-items, "
-                "`az storage blob list --num-results '*'`.",
+                "`az storage blob list --num-results '*'`, `oci os object list --all`.",
             )
     if not isinstance(entries, list):
         raise invalid(file, "the document", "expected objects")
+    if isinstance(document, dict):
+        yield from _folders(document)
     is_encoded = isinstance(document, dict) and document.get("EncodingType") == "url"
     for at, entry in enumerate(entries):
         for version in _entry(entry, file, f"object {at}"):
-            yield version.decoded(_decoded) if is_encoded else version
+            yield version.decoded(_decoded) if is_encoded and isinstance(version, ListedVersion) else version
 
 
-def _json_lines(lines: Iterable[str], file: str) -> Iterator[ListedVersion]:
+def _folders(document: Mapping[str, Any]) -> Iterator[ListedFolder]:
+    """Yield the folders that a document names next to its objects, as texts or with the name Prefix."""
+    for part in (document.get(name) for name in _FOLDER_PARTS):
+        for entry in part if isinstance(part, list) else ():
+            key = entry.get("Prefix") if isinstance(entry, dict) else entry
+            if isinstance(key, str):
+                yield ListedFolder(key)
+
+
+def _json_lines(lines: Iterable[str], file: str) -> Iterator[ListedVersion | ListedFolder]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -170,8 +225,8 @@ def _json_lines(lines: Iterable[str], file: str) -> Iterator[ListedVersion]:
         yield from _entry(entry, file, f"line {number}")
 
 
-def _entry(entry: Any, file: str, place: str) -> Iterator[ListedVersion]:
-    """Return the object of an entry, nothing for a folder or a message of the tool."""
+def _entry(entry: Any, file: str, place: str) -> Iterator[ListedVersion | ListedFolder]:
+    """Return the object or folder of an entry, nothing for a message of the tool."""
     if isinstance(entry, dict):
         if entry.get("status") == "error":
             raise InputError(
@@ -179,7 +234,8 @@ def _entry(entry: Any, file: str, place: str) -> Iterator[ListedVersion]:
                 id="truncated-listing",
                 next_step="Repair what the entry reports, and make the listing again.",
             )
-        if any(entry.get(name) is True for name in _FOLDER_MARKS) or entry.get("type") in _FOLDER_TYPES:
+        if (folder := listed_folder(entry)) is not None:
+            yield ListedFolder(folder)
             return
         if entry.get("version_id") and "is_latest" not in entry:
             raise InputError(
@@ -189,12 +245,29 @@ def _entry(entry: Any, file: str, place: str) -> Iterator[ListedVersion]:
             )
         if "MessageType" in entry and entry["MessageType"] != "ListObject":
             return
-    version = listed_version(_flat(entry)) if isinstance(entry, dict) else None
+    fields = _flat(entry) if isinstance(entry, dict) else {}
+    yield _version(fields, file, place)
+
+
+def _version(fields: Mapping[str, Any], file: str, place: str) -> ListedVersion:
+    """Return the version that attributes describe. Raise InputError."""
+    try:
+        version = listed_version(fields)
+    except ValueError as error:
+        raise invalid(file, place, f"{error}: {_IN_MS}") from None
     if version is None:
-        raise invalid(file, place, "no key or size")
+        raise _no_object(fields, file, place, "no key or size")
     if version.found is not None:
         _check_time(version.found, file, place)
-    yield version
+    return version
+
+
+def _no_object(fields: Mapping[str, Any], file: str, place: str, what: str) -> InputError:
+    """Return the error of a document or entry without objects, with the way of the tool that its fields belong to."""
+    error = invalid(file, place, what)
+    ways = (way for name, way in _WAYS if name in fields)
+    error.next_step = next(ways, error.next_step)
+    return error
 
 
 def _flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -256,11 +329,8 @@ def inventory_objects(rows: Iterable[Mapping[str, Any]], *, encoded: bool, file:
 
     `encoded`: keys are URL-encoded, as in the CSV files of an S3 Inventory.
     """
-    for row in rows:
-        version = listed_version(row)
-        if version is None:
-            raise invalid(file, "a row", "no key or size")
-        found = version.found
+    for number, row in enumerate(rows, 1):
+        found = _version(row, file, f"row {number}").found
         if found is not None and not _is_folder(found):
             yield found._replace(key=_decoded(found.key)) if encoded else found
 

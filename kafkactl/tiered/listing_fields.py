@@ -9,13 +9,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final, NamedTuple
 
 from kafkactl.tiered.bucket import StoredObject
 
 # The first name that has a value counts: `rclone lsjson` repeats the last part of the Path as the Name.
-KEYS: Final = ("key", "path", "name")
-SIZES: Final = ("size", "contentlength")
+KEYS: Final = ("key", "path", "name", "filename")
+SIZES: Final = ("size", "contentlength", "bytes")
 _TIMES: Final = (
     "mtimems",
     "lastmodified",
@@ -24,9 +25,12 @@ _TIMES: Final = (
     "modtime",
     "updatetime",
     "updated",
+    "timemodified",
+    "uploadtimestamp",
     "creationtime",
+    "timecreated",
 )
-_CLASSES: Final = ("storageclass", "blobtier", "blobaccesstier", "accesstier", "tier")
+_CLASSES: Final = ("storageclass", "storagetier", "blobtier", "blobaccesstier", "accesstier", "tier")
 _ARCHIVE_TIERS: Final = ("intelligenttieringaccesstier", "archivestatus")
 _LATEST: Final = ("islatest", "iscurrentversion")
 _DELETED: Final = ("isdeletemarker", "deleted")
@@ -34,13 +38,20 @@ _DELETED: Final = ("isdeletemarker", "deleted")
 _REPLACED: Final = ("snapshot", "noncurrenttime", "timedeleted", "softdeletetime")
 _VERSION: Final = "versionid"
 _ORDINAL: Final = "versionordinal"  # of `mc ls --versions`: the highest is the latest
+_FOLDER: Final = "hdiisfolder"  # of Azure: a blob that is a directory
+_ACTION: Final = "action"  # of Backblaze: what a version is; versions are ordered by their time
+_UNFINISHED: Final = "start"  # the action of a large file of which parts are being uploaded
 FIELDS: Final = frozenset(
-    (*KEYS, *SIZES, *_TIMES, *_CLASSES, *_ARCHIVE_TIERS, *_LATEST, *_DELETED, *_REPLACED, _ORDINAL, _VERSION)
+    (*KEYS, *SIZES, *_TIMES, *_CLASSES, *_ARCHIVE_TIERS, *_LATEST, *_DELETED, *_REPLACED, _ORDINAL, _VERSION, _FOLDER)
 )
 _RESTORE: Final = "restorestatus"
-# Amazon S3 and Azure; Google's class ARCHIVE is read without a restore.
-_ARCHIVED: Final = frozenset({"GLACIER", "DEEP_ARCHIVE", "Archive"})
+_ARCHIVAL_STATE: Final = "archivalstate"  # of Oracle
+# Amazon S3, Azure, Oracle, Alibaba. Google's class ARCHIVE is read without a restore.
+_ARCHIVED: Final = frozenset({"GLACIER", "DEEP_ARCHIVE", "Archive", "ColdArchive", "DeepColdArchive"})
 _ARCHIVED_TIERS: Final = frozenset({"ARCHIVE", "DEEP_ARCHIVE", "ARCHIVE_ACCESS", "DEEP_ARCHIVE_ACCESS"})
+_FOLDER_MARKS: Final = ("IsDir", "isDirectory")  # of rclone, and of `az storage fs file list`
+_FOLDER_TYPES: Final = frozenset({"prefix", "folder", "directory", "DIRECTORY"})
+_FOLDER_KEYS: Final = ("key", "Path", "name", "url")
 _URL_MARK: Final = "://"
 _TOO_LARGE: Final = 1 << 63
 
@@ -75,11 +86,13 @@ class _Names(NamedTuple):
     ordinals: tuple[str, ...]
     restores: tuple[str, ...]
     versions: tuple[str, ...]
+    folders: tuple[str, ...]
+    actions: tuple[str, ...]
 
 
 _MEANINGS: Final = (
-    KEYS, SIZES, _TIMES, _CLASSES, _ARCHIVE_TIERS, _LATEST, _DELETED, _REPLACED, (_ORDINAL,), (_RESTORE,),
-    (_VERSION,),
+    KEYS, SIZES, _TIMES, _CLASSES, _ARCHIVE_TIERS, _LATEST, _DELETED, _REPLACED, (_ORDINAL,),
+    (_RESTORE, _ARCHIVAL_STATE), (_VERSION,), (_FOLDER,), (_ACTION,),
 )  # fmt: skip
 
 
@@ -93,7 +106,10 @@ def _names(given: tuple[str, ...]) -> _Names:
 
 
 def listed_version(fields: Mapping[str, Any]) -> ListedVersion | None:
-    """Return the object that the attributes of an entry describe; None if they have no key or no size."""
+    """Return the object that the attributes of an entry describe; None if they have no key or no size.
+
+    Raise ValueError for a time of an unknown form.
+    """
     names = _names(tuple(fields))
     key = _first(fields, names.keys)
     if not isinstance(key, str):
@@ -102,11 +118,18 @@ def listed_version(fields: Mapping[str, Any]) -> ListedVersion | None:
     order = ordinal if type(ordinal) is int else None
     if (names.latest or names.deleted or names.replaced) and _is_replaced(fields, names):
         return ListedVersion(plain_key(key), None, order)
+    if names.folders and _true(_first(fields, names.folders)):
+        return ListedVersion(plain_key(key), None)
+    time_ms = _written_ms(_first(fields, names.times))
+    if names.actions and (action := _first(fields, names.actions)) is not None:
+        order = time_ms
+        if action != "upload":
+            return ListedVersion(plain_key(key), None, None if action == _UNFINISHED else order)
     size = _whole_number(_first(fields, names.sizes))
     if size is None or not -1 <= size < _TOO_LARGE:
         return None
     is_archived = bool(names.classes or names.tiers) and _is_archived(fields, names)
-    found = StoredObject(plain_key(key), size, time_of(_first(fields, names.times)), is_archived)
+    found = StoredObject(plain_key(key), size, time_ms, is_archived)
     return ListedVersion(found.key, found, order)
 
 
@@ -129,6 +152,14 @@ def is_archive_class(storage_class: str | None) -> bool:
     return storage_class in _ARCHIVED
 
 
+def _written_ms(value: object) -> int | None:
+    """Return the time of an object, None for none. Raise ValueError for a time of an unknown form."""
+    time_ms = time_of(value)
+    if time_ms is None and value not in (None, "", 0, "0"):
+        raise ValueError(f"the time {str(value)[:40]!r} is of an unknown form")
+    return time_ms
+
+
 def time_of(value: object) -> int | None:
     """Return a time in ms since the epoch; without a zone the time is UTC. None for other values, and for 0, which
     stores without times give."""
@@ -141,10 +172,20 @@ def time_of(value: object) -> int | None:
     if value.isascii() and value.isdecimal() and len(value) <= 19:
         return int(value)
     try:
-        found = datetime.fromisoformat(value)
+        found = parsedate_to_datetime(value) if value.endswith(" GMT") else datetime.fromisoformat(value)
     except ValueError:
         return None
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def listed_folder(entry: Mapping[str, Any]) -> str | None:
+    """Return the key of an entry that is a folder; None for another entry. A key is "" if the entry has none."""
+    if isinstance(entry.get("subdir"), str):
+        return plain_key(entry["subdir"])
+    if not (any(entry.get(name) is True for name in _FOLDER_MARKS) or entry.get("type") in _FOLDER_TYPES):
+        return None
+    key = next((entry[name] for name in _FOLDER_KEYS if isinstance(entry.get(name), str)), "")
+    return plain_key(key)
 
 
 def _first(fields: Mapping[str, Any], names: Iterable[str]) -> Any:
@@ -170,7 +211,7 @@ def _is_replaced(fields: Mapping[str, Any], names: _Names) -> bool:
 
 def _is_archived(fields: Mapping[str, Any], names: _Names) -> bool:
     restored = _first(fields, names.restores)
-    if isinstance(restored, Mapping) and restored.get("RestoreExpiryDate") is not None:
+    if restored == "Restored" or (isinstance(restored, Mapping) and restored.get("RestoreExpiryDate") is not None):
         return False
     return is_archive_class(_first(fields, names.classes)) or _first(fields, names.tiers) in _ARCHIVED_TIERS
 

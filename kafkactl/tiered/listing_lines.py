@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.listing_fields import is_archive_class, plain_key, time_of
+from kafkactl.tiered.listing_refusals import OF_STORES, RefusedForm
 
 _MILLISECONDS: Final = re.compile(r"\d{12,}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT?\S*")
@@ -20,7 +21,15 @@ _DATE: Final = r"\d{4}-\d\d-\d\d"
 # Sums behind the last object, directories, and the blank lines between them.
 _NO_OBJECT: Final = re.compile(
     r"\s*|\s*Total (?:Objects|Size):.*|TOTAL: \d+ objects?, .*|(?:INFO: )?(?:File count|Total file size): .*"
-    r"|INFO: |\s*(?:DIR|PRE)\s+\S.*|(?:s3|gs)://.*/:?"
+    r"|INFO: |(?:s3|gs)://.*/:|Found \d+ items|\s*\d{1,19}"
+    r"|LastModifiedTime\s+Size\(B\)\s+StorageClass\s+ETAG\s+ObjectName|Object Number is: \d+|[\d.]+\(s\) elapsed"
+)
+_CONTENT_TYPE: Final = r"[\w.+-]+/[\w.+-]+(?:;\s?\S+)*"
+_RIGHTS: Final = r"(?:[r-][w-][xsStT-]){3}[.+@]?"
+_HDFS_PATH: Final = r"(?:/|[a-z][a-z0-9+.-]*://)\S.*"
+# What `aws s3 ls`, s3cmd, s5cmd, gsutil and `hdfs dfs -ls` print for a folder.
+_FOLDER: Final = re.compile(
+    rf"\s*(?:DIR|PRE)\s+(\S.*)|\s*((?:s3|gs)://.*/)|d{_RIGHTS}\s+-\s+\S+\s+\S+\s+0\s+{_DATE} \d\d:\d\d ({_HDFS_PATH})"
 )
 
 
@@ -42,14 +51,6 @@ class LineForm(NamedTuple):
         groups = found.groupdict()
         archived = is_archive_class(groups.get("storage_class"))
         return StoredObject(plain_key(groups["key"]), int(groups["size"]), _printed_time(groups.get("time")), archived)
-
-
-class RefusedForm(NamedTuple):
-    """Lines of a tool that do not have what an audit needs, and the command of the same tool that prints it."""
-
-    pattern: re.Pattern[str]
-    found: str
-    next_step: str
 
 
 def _printed_time(text: str | None) -> int | None:
@@ -107,10 +108,28 @@ FORMS: Final = (
             rf"{_ETAG}(?P<size>\d{{1,19}})\s+(?P<key>\S.*)"
         ),
     ),
+    LineForm(
+        "ossutil ls",
+        re.compile(
+            rf"(?P<time>{_DATE} \d\d:\d\d:\d\d [+-]\d{{4}}) \S+\s+(?P<size>\d{{1,19}})\s+"
+            r"(?P<storage_class>[A-Za-z]+)\s+\S+\s+(?P<key>oss://\S.*)"
+        ),
+    ),
+    LineForm(
+        "swift list --long",
+        re.compile(rf"\s*(?P<size>\d{{1,19}}) (?P<time>{_DATE} \d\d:\d\d:\d\d)\s+{_CONTENT_TYPE} (?P<key>\S.*)"),
+    ),
+    LineForm(
+        "hdfs dfs -ls -R",
+        re.compile(
+            rf"-{_RIGHTS}\s+\d+\s+\S+\s+\S+\s+(?P<size>\d{{1,19}})\s+(?P<time>{_DATE} \d\d:\d\d) (?P<key>{_HDFS_PATH})"
+        ),
+    ),
     LineForm("rclone lsl", re.compile(rf"\s*(?P<size>\d{{1,19}}) (?P<time>{_DATE} \d\d:\d\d:\d\d\.\d+) (?P<key>.+)")),
     PLAIN,
-    LineForm("rclone ls", re.compile(r"\s*(?P<size>\d{1,19}) (?P<key>.*\D.*)")),
+    LineForm("rclone ls", re.compile(rf"\s*(?P<size>\d{{1,19}}) (?!\s*{_DATE})(?P<key>.*\D.*)")),
 )
+_BY_FIND: Final = "list it with `find . -type f -printf '%P %s\\n'`"
 _HUMAN: Final = r"\d+(?:\.\d+)?\s?[KMGTPE]i?B"
 REFUSED: Final = (
     RefusedForm(
@@ -177,11 +196,29 @@ REFUSED: Final = (
         "List without --all-versions.",
     ),
     RefusedForm(
-        # `find -ls` puts numbers before the rights; the first would be read as a size.
-        re.compile(r"(?:\s*\d+\s+\d+\s+)?[-dl](?:[r-][w-][xsStT-]){3}[.+@]?\s+.*"),
-        "the lines are of `ls -l`, `find -ls` or `hdfs dfs -ls`",
-        "Give the directory itself, or list it with `find . -type f -printf '%P %s\\n'`.",
+        re.compile(rf"[-d]{_RIGHTS}\s+(?:\d+|-)\s+\S+\s+\S+\s+\d+(?:\.\d+)? [KMGTP]\s+{_DATE} .*"),
+        "`hdfs dfs -ls -h` prints rounded sizes",
+        "List with `hdfs dfs -ls -R`, without -h.",
     ),
+    RefusedForm(
+        re.compile(r"(?:hdfs|viewfs|webhdfs)://\S+"),
+        "`hdfs dfs -ls -C` prints no sizes",
+        "List with `hdfs dfs -ls -R`, without -C.",
+    ),
+    RefusedForm(
+        # `find -ls` puts numbers before the rights; the first would be read as a size.
+        re.compile(
+            rf"(?:\s*\d+\s+\d+\s+)?(?![-d]{_RIGHTS}\s+[-\d]+\s.*{_DATE} \d\d:\d\d {_HDFS_PATH})[-dl]{_RIGHTS}\s+.*"
+        ),
+        "the lines are of `ls -l` or `find -ls`",
+        f"Give the directory itself, or {_BY_FIND}.",
+    ),
+    RefusedForm(
+        re.compile(r".*\s\d+\s+\d{10}\.\d+"),
+        "the lines end in seconds with a fraction",
+        f"Give the directory itself, or {_BY_FIND}.",
+    ),
+    *OF_STORES,
     RefusedForm(
         re.compile(r"<\?xml\b.*|<(?:ListBucketResult|ListVersionsResult|EnumerationResults)\b.*"),
         "the text is XML, as the REST interface of a store answers",
@@ -196,9 +233,15 @@ def has_no_object(line: str) -> bool:
     return _NO_OBJECT.fullmatch(line) is not None
 
 
+def folder_line(line: str) -> str | None:
+    """Return the key of the folder that a line names; None for another line."""
+    found = _FOLDER.fullmatch(line)
+    return None if found is None else plain_key(next(key for key in found.groups() if key is not None))
+
+
 def form_of(lines: Sequence[str]) -> LineForm | None:
     """Return the form that fits most of these lines, the first of several; None if none fits any line."""
-    objects = [line for line in lines if not has_no_object(line)]
+    objects = [line for line in lines if not has_no_object(line) and folder_line(line) is None]
     fits = [sum(form.read(line) is not None for line in objects) for form in FORMS]
     return FORMS[fits.index(max(fits))] if any(fits) else None
 

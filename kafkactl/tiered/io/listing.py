@@ -32,6 +32,10 @@ from kafkactl.tiered.listing_fields import FIELDS, plain_name, time_of
 
 STDIN: Final = "-"
 _PARQUET_MAGIC: Final = b"PAR1"
+_ORC_MAGIC: Final = b"ORC"
+_WITHOUT_ORC: Final = (
+    "Configure the inventory as CSV or Parquet; until it is made, list with `aws s3api list-objects-v2 --output json`."
+)
 _SCHEMES: Final = ("s3://", "gs://", "gcs://", "abfs://", "abfss://", "file:/")
 _PARQUET_ROWS: Final = 4096
 MOST_KEY_BYTES: Final = 8192  # twice the longest path of a file system; a key of S3 has 1,024 at most
@@ -64,6 +68,8 @@ def _read_file(path: str, columns: Sequence[str], time_ms: int | None) -> Listin
     data = _bytes(path)
     if data[:4] == _PARQUET_MAGIC:
         return Listing(path=path, format="parquet", objects=tuple(_parquet(data, path)))
+    if data.startswith(_ORC_MAGIC):
+        raise InputError(f"{path} is ORC, which is not read", id="invalid-listing", next_step=_WITHOUT_ORC)
     text = ListingText(data, path)
     if columns or csv_header(text.first):
         rows = csv_rows(text, columns, file=path) if columns else headed_rows(text, file=path)
@@ -71,18 +77,18 @@ def _read_file(path: str, columns: Sequence[str], time_ms: int | None) -> Listin
         return Listing(path=path, format="csv", objects=objects, ends_whole=text.ends_whole)
     check_form(text.first, file=path)
     if not text.first.lstrip().startswith(("{", "[")):
-        objects = tuple(parse_lines(text, file=path))
+        objects = parse_lines(text, file=path)
         return Listing(path=path, format="lines", objects=objects, time_ms=time_ms, ends_whole=text.ends_whole)
     # A JSON document ends where it ends.
     if text.second and is_json_line(text.first):
-        return Listing(path=path, format="json", objects=tuple(parse_json_lines(text, file=path)), time_ms=time_ms)
+        return Listing(path=path, format="json", objects=parse_json_lines(text, file=path), time_ms=time_ms)
     return _document(text.document(), path, time_ms)
 
 
 def _document(text: str, path: str, time_ms: int | None) -> Listing:
     manifest = _manifest(text)
     if manifest is None:
-        return Listing(path=path, format="json", objects=tuple(parse_document(text, file=path)), time_ms=time_ms)
+        return Listing(path=path, format="json", objects=parse_document(text, file=path), time_ms=time_ms)
     objects = tuple(_inventory(manifest, Path(path)))
     made_ms = time_of(manifest.get("creationTimestamp"))
     return Listing(path=path, format="s3-inventory", objects=objects, time_ms=made_ms)
@@ -135,7 +141,7 @@ def _inventory(manifest: dict[str, Any], path: Path) -> Iterator[StoredObject]:
             rows = csv_rows(ListingText(data, str(file)), columns, file=str(file))
             yield from inventory_objects(rows, encoded=True, file=str(file))
         else:
-            raise invalid(str(path), "fileFormat", f"{form} is not read: configure the inventory as CSV or Parquet")
+            raise InputError(f"{path}, fileFormat: {form} is not read", id="invalid-listing", next_step=_WITHOUT_ORC)
 
 
 def _data(file: Path, manifest: Path, md5: object) -> bytes:

@@ -252,7 +252,7 @@ def test_keys_of_an_encoded_listing_are_decoded(listed):
     [
         f"  1234      4 -rw-r--r--   1 kafka    kafka        1000 Nov 14 22:13 ./{B}",
         f"-rw-r--r--. 1 kafka kafka 1000 Nov 14 22:13 {B}",
-        f"-rw-r--r--   3 kafka kafka 1000 2023-11-14 22:13 /tiered/{B}",
+        f"-rw-r--r--   3 kafka kafka 1000 2023-11-14 22:13 {B}",
         "drwxr-xr-x 2 kafka kafka 4096 Nov 14 22:13 p",
     ],
 )
