@@ -11,6 +11,7 @@ def command(*, source: RollSource, asked: RequestOptions) -> None:
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
@@ -259,4 +260,5 @@ def request_of(
         until=asked.until,
         accepted=asked.accepted,
         inventory=inventory,
+        rendered_from=None if asked.rendered is None else str(Path(asked.rendered).absolute()),
     )

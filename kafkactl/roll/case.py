@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import Final
@@ -55,7 +55,8 @@ class RollRequest:
 
     `only` and `skip` restrict the roll to some nodes; `order` is that of the brokers, None for the best one. `batch`
     is the most brokers that are stopped together, 0 for all of a rack that can be. `accepted` are ids of warnings,
-    with `@NODE` of one node only. `inventory` is the inventory as a word of a shell, for commands of next steps.
+    with `@NODE` of one node only. `inventory` is the inventory as a word of a shell, for commands of next steps, and
+    `rendered_from` the folder of the new files.
     """
 
     to: str | None = None
@@ -67,6 +68,7 @@ class RollRequest:
     until: Until | None = None
     accepted: frozenset[str] = frozenset()
     inventory: str = "FILE"
+    rendered_from: str | None = None
 
     @classmethod
     def of(
@@ -81,6 +83,7 @@ class RollRequest:
         until: str | None = None,
         accepted: Collection[str] = (),
         inventory: str | None = None,
+        rendered_from: str | None = None,
     ) -> RollRequest:
         """Return the request of options as they were given."""
         return cls(
@@ -93,11 +96,30 @@ class RollRequest:
             until=None if until is None else Until(until),
             accepted=frozenset(accepted),
             inventory=_in_shell(inventory),
+            rendered_from=rendered_from,
         )
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Return the options with which a later run resumes this roll, as words of a command."""
+        found = {
+            "--only": None if self.only is None else _ids(sorted(self.only)),
+            "--skip": _ids(sorted(self.skip)) or None,
+            "--order": None if self.order is None else _ids(self.order),
+            "--batch": None if self.batch == 1 else str(self.batch or "rack"),
+            "--rendered": self.rendered_from,
+            "--until": None if self.until is None else self.until.value,
+        }
+        words = [word for name, value in found.items() if value is not None for word in (name, value)]
+        return (*words, *(word for id in sorted(self.accepted) for word in ("--accept", id)))
 
     def command(self, verb: str, *words: str) -> str:
         """Return a command of `kafkactl roll` for this roll, as it is typed."""
         return " ".join((f"kafkactl roll {verb} --inventory {self.inventory}", *words))
+
+
+def _ids(ids: Iterable[int]) -> str:
+    return ",".join(map(str, ids))
 
 
 def _in_shell(path: str | None) -> str:

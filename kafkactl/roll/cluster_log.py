@@ -129,6 +129,14 @@ class ClusterLog:
         }
         return tuple(KafkaVersion(version.major, version.minor) for version in sorted(found, reverse=True))
 
+    def line_before(self, version: KafkaVersion) -> KafkaVersion | None:
+        """Return the release line of the last registration of another line than this one; None if there is none."""
+        for event in reversed(self.events):
+            release = None if event.metadata_versions is None else release_of(event.metadata_versions)
+            if release is not None and release.version.release_name != version.release_name:
+                return KafkaVersion(release.version.major, release.version.minor)
+        return None
+
 
 def read_cluster_log(controller_id: int, segments: Sequence[LogFile], checkpoints: Sequence[LogFile]) -> ClusterLog:
     """Return the log of a controller. Raises InputError `log-start-missing` and what reading raises."""

@@ -3,9 +3,10 @@
 The journal shows what runs did; the observation shows what became of it, and wins if both differ. A roll is under way
 until a run reached its goal: one that stopped in the middle (`partial`) is resumed by the next run.
 
-Entries are those of `change/journal.py`, of the subject `roll`. `begin` has the goal: `{goal: {to, from, way}, kept}`,
-of which `to` is the release of the roll (null for a restart) and `from` the release of each node before, by node id;
-`kept` is the folder that takes the files which this roll replaces, as `ID.properties`. An `intent` has the step that is
+Entries are those of `change/journal.py`, of the subject `roll`. `begin` has the goal: `{goal: {to, from, way}, kept,
+options}`, of which `to` is the release of the roll (null for a restart) and `from` the release of each node before, by
+node id; `kept` is the folder that takes the files which this roll replaces, as `ID.properties`, `options` are those of
+the run about nodes, files and accepted warnings, which resume it. An `intent` has the step that is
 about to be carried out: `{number, action, nodes, release, marks, kept}`; `marks` are what was known of each node before
 its stop (`roll/mark.NodeMark`), `kept` the nodes whose file before is kept. `done` and `failed` settle the intent that
 `of` names. A step is open from its intent until one of them is written.
@@ -79,7 +80,8 @@ class RollRecord:
     replaced, `earlier` those of rolls before it; `unapplied` are nodes that were not restarted with their new file.
     `pending` are nodes that it stopped and that are not proved to be back; `failed` those of them whose last start
     failed, with the release of that start. `placed` are the nodes on which it put the release where their next start
-    takes it from, `started` those that it started as the release, and proved to be back.
+    takes it from, `started` those that it started as the release, and proved to be back. `options` are those of its
+    last run, as words of a command.
     """
 
     to: str | None
@@ -98,6 +100,7 @@ class RollRecord:
     failed: Mapping[int, str | None] = field(default_factory=dict)
     placed: frozenset[int] = frozenset()
     started: frozenset[int] = frozenset()
+    options: tuple[str, ...] = ()
 
     to_dict = json_of("to", "way", "from=from_releases", "outcome", "entries", "last_ms")
 
@@ -134,6 +137,7 @@ def read_record(entries: Iterable[Entry] | None) -> RollRecord | None:
         failed=dict(fold.failed) if fold.is_under_way else {},
         placed=frozenset(fold.installed),
         started=frozenset(id for id, release in fold.started_as.items() if release == goal.get("to")),
+        options=fold.options if fold.is_under_way else (),
     )
 
 
@@ -151,6 +155,7 @@ class RollProgress(JournalFold):
     def __init__(self) -> None:
         super().__init__()
         self.kept: str | None = None
+        self.options: tuple[str, ...] = ()
         self.replaced: dict[int, KeptFile] = {}
         self.earlier: dict[int, KeptFile] = {}
         self._forget()
@@ -180,6 +185,7 @@ class RollProgress(JournalFold):
 
         A later run to the release of the roll before keeps which nodes that roll started as the release.
         """
+        self.options = tuple(map(str, data.get("options") or ()))
         if self.is_under_way and self.goal == data["goal"]:
             return
         pending, marks = (self.pending, self.marks) if self.is_under_way else ({}, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -13,6 +14,7 @@ from kafkactl.roll.access import log_step, node_step
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.checks import binaries, cluster
 from kafkactl.roll.gates import MAJORITY_SURVIVES, WITHOUT_SPARE, is_pair, is_unknown, unsettled
+from kafkactl.roll.journal import RollRecord
 from kafkactl.roll.liveness import count_voters, is_alive
 from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED, NODE_NOT_OBSERVED, NOTHING_LISTENS
 from kafkactl.roll.order import roll_order
@@ -141,25 +143,56 @@ def _resume(case: RollCase) -> str:
     to = [f"--to {case.request.to}"] if case.request.to else []
     record = case.record
     is_back = case.way is Way.DOWNGRADE or (record is not None and record.to and record.way == Way.DOWNGRADE)
-    return case.request.command("rollback" if is_back else "run", *to)
+    own = _own_roll(case)
+    options = [] if own is None else [shlex.join(own.options)] * bool(own.options)
+    return case.request.command("rollback" if is_back else "run", *to, *options)
+
+
+def _own_roll(case: RollCase) -> RollRecord | None:
+    """Return the roll of the journal if it is under way, and to the goal; a restart has none."""
+    record = case.record
+    if record is None or not record.is_under_way:
+        return None
+    return record if is_due(case) or (record.to is None and case.goal is None) else None
+
+
+def _unfinished(case: RollCase, left: Sequence[int]) -> str:
+    """Return the action for a roll of the journal that was interrupted in a step, or that is for some nodes only, or
+    has only its proof left; empty for others.
+    """
+    own = _own_roll(case)
+    if own is None:
+        return ""
+    if step := own.open_step:
+        what = step.action + (f" of {numbered('node', step.nodes)}" if step.nodes else "")
+        return f"Run the roll again, which first finds out what became of step {step.number} ({what}): {_resume(case)}"
+    if not left:
+        return f"Run the roll again, which proves that every node is back, and ends it: {_resume(case)}"
+    if {"--only", "--skip"} & set(own.options):
+        return f"Run the roll again, with the nodes that it began with: {_resume(case)}"
+    return ""
 
 
 def _go_on(case: RollCase, phase: Phase, forbidden: Mapping[int, Sequence[Finding]]) -> str:
     to = [f"--to {case.request.to}"] if case.request.to else []
-    if unproved := _unproved(case):
-        return unproved
-    if left_out := next((item.finding for item in cluster.check_left_out(case)), None):
-        return f"{left_out.advice} {left_out.message[:1].upper()}{left_out.message[1:]}."
+    order = roll_order(case)
+    left = [*order.controllers, *order.brokers] if case.way is not Way.DOWNGRADE else _left_back(case)
+    unfinished = _unfinished(case, [] if phase in (Phase.DONE, Phase.BINARIES, Phase.LEVELS) else left)
+    if first := _unproved(case) or _left_out(case) or unfinished:
+        return first
     if phase is Phase.DONE:
         return "Nothing: no roll is under way."
     if phase in (Phase.BINARIES, Phase.LEVELS) and case.goal is not None:
         return f"Raise the levels once no rollback is intended: {case.request.command('run', *to, '--until levels')}"
-    order = roll_order(case)
-    left = [*order.controllers, *order.brokers] if case.way is not Way.DOWNGRADE else _left_back(case)
     if not left:
         return "Nothing is left to do."
     stop = _unstoppable(case, left[0], forbidden)
     return _blocked(case, to) or stop or f"Continue with node {left[0]}: {_resume(case)}"
+
+
+def _left_out(case: RollCase) -> str:
+    found = next((item.finding for item in cluster.check_left_out(case)), None)
+    return "" if found is None else f"{found.advice} {found.message[:1].upper()}{found.message[1:]}."
 
 
 def _unproved(case: RollCase) -> str:

@@ -13,7 +13,7 @@ from kafkactl.roll.observation import RollNode
 from kafkactl.roll.order import is_restarted
 from kafkactl.roll.planning import levels_of
 from kafkactl.roll.releases import is_older, is_same, line_of, rules_of, version_in
-from kafkactl.roll.rollback_path import old_release
+from kafkactl.roll.rollback_path import came_down, old_release
 
 
 class Phase(StrEnum):
@@ -116,13 +116,13 @@ def is_due(case: RollCase) -> bool:
 
 
 def _levels(case: RollCase, goal: KafkaVersion) -> Phase:
-    """Return the phase of a cluster whose nodes all run the goal."""
+    """Return the phase of a cluster whose nodes all run the goal. A rollback that arrived there asks for no levels."""
     release = rules_of(goal)
     if release is None or not case.has_log or _is_downgrade(case, goal):
         return Phase.DONE if case.has_log or _is_downgrade(case, goal) else Phase.BINARIES
     wanted = levels_of(release)
     missing = [name for name, level in wanted.items() if case.levels.get(name, 0) < level]
-    if not missing:
+    if not missing or came_down(case, goal):
         return Phase.DONE
     return Phase.LEVELS if METADATA_VERSION not in missing or _is_above_old(case) else Phase.BINARIES
 

@@ -8,22 +8,25 @@ from typing import Any, Final, TypeAlias
 
 from kafkactl.change.plan_document import checksum
 from kafkactl.core.answers import by_fields, json_of
-from kafkactl.core.findings import Finding, Severity, warning
+from kafkactl.core.findings import Finding, Severity, blocker, warning
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.wording import first_few
 from kafkactl.features.catalog.levels import default_levels
 from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.back import AFTER
 from kafkactl.roll.case import RollCase, Until, Way
 from kafkactl.roll.checks.run import RollCheck, check_roll
 from kafkactl.roll.gates import BEFORE, RollGate, gates_before
 from kafkactl.roll.journal import Action
 from kafkactl.roll.liveness import is_alive
+from kafkactl.roll.observation import RollNode
 from kafkactl.roll.order import RollOrder, batches_of, is_away, nodes_to_do, roll_order
 from kafkactl.roll.predict import StepPrediction, predict_steps
 from kafkactl.roll.releases import rules_of
 from kafkactl.roll.rollback_path import How, old_release, path_under, rollback_path
+from kafkactl.roll.rules.binaries import ranges
 
 KIND: Final = "roll.plan"
 SCHEMA_VERSION: Final = 1
@@ -303,9 +306,20 @@ def _partial(case: RollCase) -> Iterator[Finding]:
         return
     names = first_few([node.name for node in left])
     keeps = "keeps its release" if len(left) == 1 else "keep their release"
-    yield warning(
+    needs_all = case.request.until is Until.LEVELS and any(_hinders_levels(case, node) for node in left)
+    yield (blocker if needs_all else warning)(
         "partial-roll",
         "roll",
         f"{names} {keeps}: releases are mixed afterwards, and levels of Kafka {case.goal} cannot be raised",
+        "Include every node, or roll without `--until levels`." if needs_all else "",
         nodes=[node.id for node in left],
     )
+
+
+def _hinders_levels(case: RollCase, node: RollNode) -> bool:
+    """Return True if a node is not known to support the levels of the goal; one that never registered is not asked."""
+    own, goal = rules_of(case.last.get(node.id)), rules_of(case.goal)
+    if own is None or goal is None:
+        return False
+    spans = ranges(own)
+    return any(level not in spans.get(name, Versions(0, 0)) for name, level in levels_of(goal).items())

@@ -129,8 +129,14 @@ def old_release(case: RollCase) -> KafkaVersion | None:
     lines = () if log is None else log.earlier_lines()
     if older_line := next((line for line in lines if line_of(line) < line_of(newest)), None):
         return older_line
-    came_down = any(is_older(newest, version) for version in (journal, *lines) if version is not None)
-    return newest if came_down else None
+    return newest if came_down(case, newest) else None
+
+
+def came_down(case: RollCase, version: KafkaVersion) -> bool:
+    """Return True if the cluster came to a release from a newer one: by the log, else by the journal."""
+    log = case.observation.log
+    before = (None if log is None else log.line_before(version)) or case.journal_from
+    return before is not None and is_older(version, before)
 
 
 def newer_goal(case: RollCase) -> Finding | None:

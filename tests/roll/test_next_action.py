@@ -43,6 +43,52 @@ def stopped(roll: Roll, *nodes: int, to: str | None = "4.4.0", way: str = "upgra
     return roll.kill(*nodes)
 
 
+def interrupted(roll: Roll, *entries: tuple[str, Any], to: str | None = "4.4.0", options: Any = ()) -> Roll:
+    """Write a journal of a roll that began, and has these entries."""
+    goal = {"to": to, "way": "restart" if to is None else "upgrade", "from": {}}
+    text = JournalText(entries=())
+    header = ("journal", {"version": 1, "subject": "roll", "cluster_id": "c"})
+    for kind, data in (header, ("begin", {"goal": goal, "options": list(options)}), *entries):
+        text = JournalText(entries=(*text.entries, new_entry(text, kind, data, at_ms=1_000)))
+    roll.journal = text.entries
+    return roll
+
+
+START_OF_1 = {"number": 3, "action": "start", "nodes": [1], "release": "4.4.0", "marks": []}
+AGAIN = "kafkactl roll run --inventory 'my roll.toml'"
+
+
+def test_step_that_is_open_although_its_node_is_back_is_settled_by_the_roll() -> None:
+    roll = interrupted(Roll("4.3.1", level=30).runs("4.4.0", 1), ("intent", START_OF_1))
+    action = status(roll, "4.4.0").next_action
+    assert action == (
+        f"Run the roll again, which first finds out what became of step 3 (start of node 1): {AGAIN} --to 4.4.0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "to"), [(lambda: Roll("4.3.1", level=30).runs("4.4.0"), "4.4.0"), (lambda: Roll("4.3.1"), None)]
+)
+def test_roll_that_has_only_its_proof_left_is_run_again(make: Any, to: str | None) -> None:
+    marks = {**START_OF_1, "release": to}
+    action = status(interrupted(make(), ("intent", marks), ("done", {"of": 2}), to=to), to).next_action
+    assert action.startswith("Run the roll again, which proves that every node is back, and ends it: ")
+    assert action.endswith(AGAIN + ("" if to is None else f" --to {to}"))
+    ended = interrupted(make(), ("intent", marks), ("done", {"of": 2}), ("end", {"outcome": "done"}), to=to)
+    assert "Run the roll again" not in status(ended, to).next_action
+
+
+def test_roll_of_some_nodes_is_resumed_with_its_options() -> None:
+    request = RollRequest.of(
+        to="4.4.0", only=[12, 1], rendered_from="/etc/new files", accepted=["default-changed", "partial-roll"]
+    )
+    roll = interrupted(Roll("4.3.1", level=30), options=request.options)
+    assert status(roll, "4.4.0").next_action == (
+        f"Run the roll again, with the nodes that it began with: {AGAIN} --to 4.4.0 --only 1,12 "
+        "--rendered '/etc/new files' --accept default-changed --accept partial-roll"
+    )
+
+
 def silent(node: str, reason: str) -> Any:
     return warning("node-not-observed", node, f"{node} does not answer", reason=reason)
 

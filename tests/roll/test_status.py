@@ -32,10 +32,24 @@ from tests.roll.rolls import Roll
         (lambda: Roll("4.3.1", level=21).runs("3.9.2", 11, 12, 13), "3.9.2", "controllers"),
         (lambda: Roll("4.3.1", level=21).runs("3.9.2", 1), "3.9.2", "mixed"),
         (lambda: Roll("4.3.1", level=21).runs("3.9.2"), "3.9.2", "done"),
+        # A rollback asks for no levels; an upgrade from before it that did does not count any more.
+        (lambda: Roll("4.0.2", level=21).was("4.3.1"), "4.0.2", "done"),
+        (lambda: Roll("4.0.2", level=21).was("3.9.2"), "4.0.2", "binaries"),
+        (lambda: Roll("4.0.2", level=21), "4.0.2", "binaries"),
     ],
 )
 def test_phase_follows_from_all_nodes(make, to, phase):
     assert roll_status(make().case(to)).phase == phase
+
+
+def test_rollback_in_the_journal_asks_for_no_levels_if_the_log_has_no_history():
+    roll = Roll("4.0.2", level=21)
+    before = dict.fromkeys(map(str, roll.nodes), "4.3.1")
+    roll.journal = journal(
+        ("begin", {"goal": {"to": "4.0.2", "way": "downgrade", "from": before}}), ("end", {"outcome": "done"})
+    )
+    status = roll_status(roll.case("4.0.2"))
+    assert (status.phase, status.next_action) == ("done", "Nothing: no roll is under way.")
 
 
 def test_all_levels_raised_is_done():

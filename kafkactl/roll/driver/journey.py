@@ -180,16 +180,16 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
     def begin(self, ready: Ready) -> Mapping[str, Any]:
         """Return the goal with the releases before; a run that resumes keeps those of the first one."""
         case: RollCase = ready.seen
-        record, progress = case.record, self.progress
+        record, progress, options = case.record, self.progress, list(self.goal.request.options)
         if record is not None and progress.is_under_way and record.to == self.goal.request.to:
-            return {"goal": progress.goal, "kept": progress.kept}
+            return {"goal": progress.goal, "kept": progress.kept, "options": options}
         before = {
             str(node.id): None if (version := case.last.get(node.id)) is None else str(version)
             for node in case.observation.nodes
         }
         way = Way.RESTART if self.goal.request.to is None else case.way
         goal = {"to": self.goal.request.to, "from": before, "way": way.value}
-        return {"goal": goal, "kept": self.port.kept_folder(len(self.run.journal.entries))}
+        return {"goal": goal, "kept": self.port.kept_folder(len(self.run.journal.entries)), "options": options}
 
     def intent(self, ready: Ready) -> Mapping[str, Any]:
         """Return the step with what is known of its nodes before their stop."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.core.findings import Finding, Outcome, blocker
+from kafkactl.core.findings import Finding, Outcome, Severity, blocker
 from kafkactl.roll.case import Until
 from kafkactl.roll.driver.acts import Act
 from tests.fakes.rolling_cluster import FakeRoll
@@ -34,6 +34,20 @@ def test_levels_are_raised_after_the_proof(tmp_path: Path, first: Until | None) 
     assert [step.action for step in found.steps if step.state == "done"][-2:] == ["verify", "raise-levels"]
     assert roll(world, tmp_path, "4.4.0", until=Until.LEVELS).outcome is Outcome.NOTHING_TO_DO
     assert world.raised == ["4.4"]
+
+
+def test_levels_of_a_roll_that_leaves_nodes_out_are_refused_before_the_first_stop(tmp_path: Path) -> None:
+    world = FakeRoll(cluster())
+    found = roll(world, tmp_path, "4.4.0", until=Until.LEVELS, only=frozenset({1, 2, 3, 11}))
+    assert (found.outcome, world.stopped, world.raised) == (Outcome.REFUSED, [], [])
+    assert [finding.id for finding in found.findings if finding.severity is Severity.BLOCKER] == ["partial-roll"]
+
+
+def test_levels_of_a_partial_roll_are_raised_if_the_other_nodes_run_the_goal(tmp_path: Path) -> None:
+    world = FakeRoll(cluster())
+    assert roll(world, tmp_path, "4.4.0").outcome is Outcome.DONE
+    found = roll(world, tmp_path, "4.4.0", until=Until.LEVELS, only=frozenset({11}))
+    assert (found.outcome, world.raised) == (Outcome.DONE, ["4.4"])
 
 
 def test_levels_are_not_raised_before_a_node_is_back(tmp_path: Path) -> None:

@@ -131,6 +131,21 @@ def test_stop_hook_that_fails_ends_the_run_and_the_node_runs_on(tmp_path: Path) 
     assert world.harm == []
 
 
+def test_journal_has_the_options_of_the_run_until_the_roll_ends(tmp_path: Path) -> None:
+    world = FakeRoll(cluster())
+    world.wrong[Verb.STOP, 12] = FAIL
+    asked = {"only": frozenset({11, 12}), "accepted": frozenset({"partial-roll"})}
+    roll(world, tmp_path, "4.4.0", **asked)
+    record = read_record(entries(tmp_path))
+    assert record is not None
+    assert record.options == ("--only", "11,12", "--accept", "partial-roll")
+    del world.wrong[Verb.STOP, 12]
+    assert roll(world, tmp_path, "4.4.0", **asked).outcome is Outcome.DONE
+    record = read_record(entries(tmp_path))
+    assert record is not None
+    assert record.options == ()
+
+
 def test_stop_that_does_not_end_is_reported_and_resumed(tmp_path: Path) -> None:
     world = FakeRoll(cluster())
     world.wrong[Verb.STOP, 11] = LIE
