@@ -75,7 +75,7 @@ class TestDifferences:
         assert found(broker(), controller(unclean_leader_election_enable="true")) == {}
         assert found(broker(unclean_leader_election_enable="true"), controller()) == {key: (Kind.ROLES,)}
 
-    def test_controllers_among_each_other(self) -> None:
+    def test_settings_of_controllers_are_compared(self) -> None:
         two = (controller(1, delete_topic_enable="false"), controller(2))
         assert found(*two) == {"delete.topic.enable": (Kind.CONTROLLERS,)}
         assert found(*two, broker(delete_topic_enable="true")) == {"delete.topic.enable": (Kind.CONTROLLERS,)}
@@ -84,7 +84,7 @@ class TestDifferences:
         brokers = (broker(1, delete_topic_enable="true", num_partitions="2"), broker(2))
         assert found(*brokers, controller(num_partitions="2")) == {"num.partitions": (Kind.ROLES, Kind.BROKERS)}
 
-    def test_setting_of_brokers_in_a_controllers_file(self) -> None:
+    def test_setting_of_brokers_in_a_controllers_file_is_not_read(self) -> None:
         (difference,) = differences((broker(), controller(auto_create_topics_enable="false")))
         assert (difference.kinds, difference.matters) == ((Kind.UNREAD,), False)
 

@@ -23,7 +23,7 @@ brokers 5 kafka=4.4 gone
 """
 
 
-def test_row_a_node_id() -> None:
+def test_each_node_id_has_one_row() -> None:
     rows = {row.id: row.to_dict() for row in list_nodes(cluster(MIXED))}
     assert list(rows) == [1, 2, 4, 5, 9]
     assert rows[1]["roles"] == ["controller", "broker"]
@@ -70,7 +70,7 @@ def test_features_as_they_are_described() -> None:
     assert (streams["finalized"], streams["supported_max"], streams["nodes"][1]["max"]) == (0, 0, 0)
 
 
-def test_lines_of_kafkas_describe() -> None:
+def test_lines_equal_those_of_kafkas_describe() -> None:
     state = cluster("levels metadata.version=25\ncontrollers 1*")
     asked = {"metadata.version": Versions(7, 99), "group.version": Versions(0, 1)}
     assert kafka_lines(describe_features(state), None, asked, padded=False) == [

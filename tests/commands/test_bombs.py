@@ -206,7 +206,7 @@ def _limited() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bomb", list(_identified()))
-def test_bomb(bomb: Bomb, tmp_path: Path, kafkactl: Callable[..., object]) -> None:
+def test_compressed_bomb_is_refused_within_memory(bomb: Bomb, tmp_path: Path, kafkactl: Callable[..., object]) -> None:
     file = tmp_path / bomb.name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(bomb.content())

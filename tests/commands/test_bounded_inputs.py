@@ -129,7 +129,7 @@ def _error_id(text: str) -> str | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_command_lines(kind: str, tmp_path: Path) -> None:
+def test_command_line_with_a_hostile_file_is_bounded(kind: str, tmp_path: Path) -> None:
     lines = command_lines(tmp_path, kind)
     words = [line for line, _, _ in lines.values()]
     run = subprocess.run(
@@ -184,7 +184,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("kind", HOSTILE)
 @pytest.mark.parametrize("reader", sorted(READERS))
-def test_readers(reader: str, kind: str, tmp_path: Path) -> None:
+def test_reader_of_a_hostile_file_is_bounded(reader: str, kind: str, tmp_path: Path) -> None:
     path = planted(tmp_path / "hostile", kind)
     if (reader, kind) == ("segment", SPARSE):
         pytest.skip("segments are streamed, whatever their size")

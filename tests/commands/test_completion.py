@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("fish", "complete --no-files --command kafkactl"),
     ],
 )
-def test_script_registers_the_command(kafkactl, shell, registers):
+def test_command_is_registered_by_the_script(kafkactl, shell, registers):
     run = kafkactl("completion", shell)
     assert run.code == 0
     assert registers in run.stdout

@@ -203,7 +203,7 @@ NAMING: dict[str, Callable[[Things, int], Path]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_lines(kind: str, kafkactl: Callable[..., object], tmp_path: Path) -> None:
+def test_path_option_with_a_hostile_file_is_bounded(kind: str, kafkactl: Callable[..., object], tmp_path: Path) -> None:
     things = Things(tmp_path, kind)
     kafkactl("storage", "plan", things.known["fleet"], "--out", things.known["plan"])
     contexts = planted(tmp_path / "contexts" / "config.toml", kind)

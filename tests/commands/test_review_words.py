@@ -74,7 +74,7 @@ def test_plan_for_another_file_shows_nothing_of_its_content(kafkactl, tmp_path: 
     assert made.tree() == {}
 
 
-def test_read_without_assertions_of_python(tmp_path: Path):
+def test_damage_is_found_without_assertions_of_python(tmp_path: Path):
     # PYTHONOPTIMIZE=2 takes assertions away: none of them may be what keeps damage out.
     log = tmp_path / "00000000000000000000.log"
     good = golden("segment-4.4.0-standalone.log.bin")

@@ -210,7 +210,7 @@ def test_asked_for_they_are_shown(kafkactl: Any, log: Path) -> None:
         assert "hunter36" in shown_text
 
 
-def test_details(kafkactl: Any, log: Path, tmp_path: Path) -> None:
+def test_details_contain_no_secret(kafkactl: Any, log: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     assert kafkactl("dryrun", "replay", log, "--details", tmp_path / "out").code in (0, 7)
     tables = {path.stem: parquet.read_table(path).to_pylist() for path in (tmp_path / "out").rglob("*.parquet")}
@@ -218,7 +218,7 @@ def test_details(kafkactl: Any, log: Path, tmp_path: Path) -> None:
     assert not leaks(json.dumps(tables, default=str))
 
 
-def test_saved_observation(tmp_path: Path) -> None:
+def test_saved_observation_contains_no_secret(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     save_observation(str(folder), captured(tmp_path / "log"))
     files = [path for path in folder.rglob("*") if path.is_file()]
@@ -234,7 +234,9 @@ def test_saved_observation(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("output", one_in(2, FORMATS))
 @pytest.mark.parametrize("include_secrets", [False, True])
-def test_commands_on_an_observation(kafkactl: Any, tmp_path: Path, output: str, include_secrets: bool) -> None:
+def test_commands_on_an_observation_show_no_secret(
+    kafkactl: Any, tmp_path: Path, output: str, include_secrets: bool
+) -> None:
     folder = tmp_path / "out"
     save_observation(str(folder), captured(tmp_path / "log"), include_secrets=include_secrets)
     for words in (
@@ -249,7 +251,7 @@ def test_commands_on_an_observation(kafkactl: Any, tmp_path: Path, output: str, 
 
 
 @pytest.mark.parametrize("output", FORMATS)
-def test_node_s_file(kafkactl: Any, tmp_path: Path, output: str) -> None:
+def test_commands_on_a_file_of_a_node_show_no_secret(kafkactl: Any, tmp_path: Path, output: str) -> None:
     file = tmp_path / "server.properties"
     file.write_text(properties())
     for words in (["storage", "info", "--config", file], ["storage", "verify", "--config", file]):
@@ -257,7 +259,7 @@ def test_node_s_file(kafkactl: Any, tmp_path: Path, output: str) -> None:
         assert "internal-error" not in run.stdout + run.stderr, run.stderr
 
 
-def test_diff_of_files() -> None:
+def test_diff_of_files_contains_no_secret() -> None:
     after = properties().replace("hunter1", "hunter-1").replace("=17", "=18")
     diff = shown_diff(properties().encode(), after.encode(), before_name="a", after_name="b")
     assert not leaks(diff)
@@ -269,7 +271,7 @@ def test_diff_of_files() -> None:
     assert "+# <redacted>" in whole
 
 
-def test_broken_error_text() -> None:
+def test_broken_error_text_contains_no_secret() -> None:
     for _, _, value in PLANTED:
         if is_secret_text(value) and "Bearer" not in value and "sig=" not in value:
             assert not leaks(redacted_text(f"cannot use {value}, says the node")), value
@@ -345,7 +347,7 @@ def test_login_of_zookeeper_is_left_out_of_texts() -> None:
 
 
 @pytest.mark.parametrize("output", FORMATS)
-def test_file_with_a_secret_on_the_line_of_a_number(kafkactl: Any, tmp_path: Path, output: str) -> None:
+def test_secret_on_the_line_of_a_number_is_hidden(kafkactl: Any, tmp_path: Path, output: str) -> None:
     file = tmp_path / "server.properties"
     file.write_text(properties(unreadable=True) + f"log.dirs={tmp_path}/d\n")
     for words in (["storage", "verify", "-c", file], ["storage", "info", "-c", file], ["storage", "dump", file]):

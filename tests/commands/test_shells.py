@@ -66,7 +66,7 @@ def silent_port() -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 class TestShells:
-    def test_contexts(self, shell: str, offers: Offers) -> None:
+    def test_contexts_are_completed(self, shell: str, offers: Offers) -> None:
         offers(shell, "kafkactl config use prod-", {"prod-east", "prod-west"})
 
     def test_levels_behind_an_equals_sign(self, shell: str, offers: Offers, home: dict[str, str]) -> None:
@@ -78,13 +78,13 @@ class TestShells:
             shown = {word.partition("=")[2] for word in words} if shell == "bash" else words
             offers(shell, "kafkactl features upgrade --feature transaction.version=", shown)
 
-    def test_ids_of_controllers(self, shell: str, offers: Offers, home: dict[str, str]) -> None:
+    def test_ids_of_controllers_are_completed(self, shell: str, offers: Offers, home: dict[str, str]) -> None:
         with FakeQuorum(controllers=4, voters=(1, 2, 3)) as quorum:
             home["KAFKACTL_BOOTSTRAP_CONTROLLER"] = str(quorum.addresses[0])
             warm(home, "quorum remove-controller -i ", "3")
             offers(shell, "kafkactl quorum reassign --target 1,", {"1,2", "1,3", "1,4"})
 
-    def test_topics_and_brokers(self, shell: str, offers: Offers, home: dict[str, str]) -> None:
+    def test_topics_and_brokers_are_completed(self, shell: str, offers: Offers, home: dict[str, str]) -> None:
         cluster = FakeCluster()
         cluster.topics = {"orders": {}, "orders.dlq": {}, "audit": {}}
         with at(cluster) as (option, servers):

@@ -55,7 +55,7 @@ def test_login_without_tls_is_reported_with_its_id(kafkactl, listener, propertie
         assert kafkactl("explain", id).code == 0
 
 
-def test_strict_send_nothing(kafkactl, listener, properties, monkeypatch):
+def test_nothing_is_sent_under_strict_security(kafkactl, listener, properties, monkeypatch):
     address, met = listener
     words = ["nodes", "list", "--bootstrap-server", address, "--command-config", properties, "-o", "json"]
     run = kafkactl(*words, "--strict-security")

@@ -33,7 +33,7 @@ def problems(*parts: str) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_smallest_one():
+def test_smallest_inventory_is_parsed():
     found = parse(HEAD, BROKER, CONTROLLER)
     assert found.zookeeper.connect == "zk1:2181,zk2/kafka"
     assert [broker.id for broker in found.brokers] == [1]
@@ -47,7 +47,7 @@ def test_smallest_one():
     assert found.soak_hours == 0
 
 
-def test_one_in_the_documentation():
+def test_inventory_in_the_documentation_is_parsed():
     text = re.search(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     assert text is not None
     found = parse(text[1])
@@ -118,7 +118,7 @@ def test_inventory_that_is_not_toml_is_refused(text: bytes):
     assert caught.value.id == "inventory-not-toml"
 
 
-def test_two_nodes_with_one_file():
+def test_two_nodes_with_one_file_are_refused():
     other = BROKER.replace("id = 1", "id = 2").replace("b1:9092", "b1:9093")
     assert "the configuration of 2 nodes" in problems(HEAD, BROKER, other, CONTROLLER)[0]
 
@@ -183,6 +183,6 @@ def test_any_bytes_are_refused_with_an_inventory_error(data: bytes):
 
 
 @pytest.mark.parametrize(("given", "stands"), [("ops", "ops@"), ("ops@", "ops@"), ("", "")])
-def test_user_of_ssh_with_its_sign_or_without(given: str, stands: str):
+def test_user_of_ssh_is_parsed_with_or_without_its_sign(given: str, stands: str):
     hooks = f"[hooks]\ntemplate = 'systemd-ssh'\nvariables = {{ ssh_user = '{given}' }}\n"
     assert parse(HEAD, hooks, BROKER, CONTROLLER).nodes[0].hooks.variables["ssh_user"] == stands

@@ -16,7 +16,7 @@ def _samples(*changes):
     return [replace(GOOD, at_ms=2_500 * number, **change) for number, change in enumerate(changes)]
 
 
-def test_three_good_samples_over_five_seconds_open_the_gate():
+def test_gate_is_open_after_three_good_samples_over_five_seconds():
     assert catch_up(_samples({}, {}, {})).ready
     assert catch_up(_samples({}, {})).reasons == ("level in 2 of 3 looks",)
     close = [replace(GOOD, at_ms=at) for at in (0, 1_000, 2_000)]
@@ -68,6 +68,6 @@ def test_samples_are_taken_by_the_leaders_clock():
     assert sample_of(world("1 2 3", dead="2 3", observers="4").observe(), key(4), at_ms=77) is None
 
 
-def test_two_live_directories_close_the_gate():
+def test_gate_is_closed_while_two_directories_are_live():
     state = world("1 2 3", observers="4 4b").observe()
     assert sample_of(state, key(4), at_ms=0).directories == 2

@@ -29,7 +29,7 @@ def test_with_one_of_three_down_every_other_one_is_critical():
     assert "any one of {1,2} stops" in _words(forecasted)
 
 
-def test_two_voters_name_the_seconds_and_count_on_nothing():
+def test_forecast_of_two_voters_names_the_seconds():
     forecasted = forecast_now(world("1 2").observe())
     assert "3000 ms" in _words(forecasted) and "a plan cannot count on that" in _words(forecasted)
     assert "2 voters survive no more failures than 1" in _words(forecasted)

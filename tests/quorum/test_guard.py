@@ -123,7 +123,7 @@ def test_leader_of_before_may_not_know_the_last_change(node, ended, changed, wor
     assert all(words in message for message in found)
 
 
-def test_all_reasons_at_once():
+def test_all_reasons_are_reported_at_once():
     state = replace(_lagging(HEALTHY, 2, 5_000), registrations=_log(zk_migration_state=1))
     plan = plan_reassignment(state, parse_target("1,2,9"), Circumstances(recent_elections=9))
     assert {"voter-lags", "voters-frozen-by-migration", "unstable-leader", "target-not-fetching"} <= set(

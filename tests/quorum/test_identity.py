@@ -25,7 +25,9 @@ OTHER = Replica(id=2, directory_id=directory("z"), alive=True)
         (True, replace(OTHER, id=4), []),
     ],
 )
-def test_observer_with_a_voters_id(voter_alive: bool | None, observer: Replica, expected: list[str]) -> None:
+def test_observer_with_a_voters_id_is_reported(
+    voter_alive: bool | None, observer: Replica, expected: list[str]
+) -> None:
     voters = tuple(replace(voter, alive=voter_alive) if voter.id == 2 else voter for voter in STATE.voters)
     found = list(check_directories(replace(STATE, voters=voters, observers=(observer,))))
     assert [finding.id for finding in found] == expected

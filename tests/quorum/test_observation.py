@@ -280,7 +280,7 @@ def test_directory_ids_are_left_out_of_a_static_quorum():
 CONFIGURED = {id: (Endpoint(listener="", host=f"c{id}", port=9093),) for id in (1, 2)}
 
 
-def test_configured_voters_count_in_a_static_quorum_without_a_leader():
+def test_configured_voters_are_used_in_a_static_quorum_without_a_leader():
     state = _state(nodes=[_asked(1, level=0), _asked(2, answers=False)], configured=CONFIGURED)
     assert [(voter.id, voter.alive, voter.endpoints) for voter in state.voters] == [
         (1, True, CONFIGURED[1]), (2, False, CONFIGURED[2]),
@@ -288,7 +288,7 @@ def test_configured_voters_count_in_a_static_quorum_without_a_leader():
     assert state.sources["voters"] == "controller.quorum.voters"
 
 
-def test_configured_voters_count_neither_in_a_dynamic_quorum_nor_with_a_leader():
+def test_configured_voters_are_not_used_in_a_dynamic_quorum_or_with_a_leader():
     assert _state(nodes=[_asked(1, level=1)], configured=CONFIGURED).voters == ()
     led = _state(_answer(HEALTHY), nodes=[_asked(1, level=0)], configured=CONFIGURED)
     assert [voter.id for voter in led.voters] == [1, 2, 3]

@@ -45,7 +45,7 @@ def test_upgrade_is_about_no_node():
     assert (document["action"], document["id"], document["directory_id"]) == ("upgrade", None, None)
 
 
-def test_done_steps_and_new_ones_count_on():
+def test_numbers_of_steps_continue_after_done_steps():
     plan = plan_reassignment(world("1 2 3", observers="4").observe(), parse_target("1,2,4"))
     done = replace(plan.steps[1], state=StepState.DONE)
     assert [step.number for step in numbered([done, *plan.steps])] == [1, 2, 3, 4]

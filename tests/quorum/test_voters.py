@@ -21,7 +21,7 @@ ID = "JEXY6aqzQY-32P5TStzaFg"
 OTHER = "MvDxzVmcRsaTz33bUuRU6A"
 
 
-def test_example_of_the_golden_file():
+def test_example_of_kafka_is_parsed():
     first, second = parse_voters(f"0@example.com:8082:{ID},1@[::1]:8083:{OTHER}")
     assert first == DynamicVoter(node_id=0, host="example.com", port=8082, directory_id=Uuid.parse(ID))
     assert (second.host, second.stored_host) == ("::1", "0:0:0:0:0:0:0:1")
@@ -83,7 +83,7 @@ def test_error_names_the_invalid_voter():
         parse_voters(f"1@a:1:{ID},2@b:x:y,3@c:1:{ID}")
 
 
-def test_standalone():
+def test_standalone_voter_is_written_and_a_bad_port_is_refused():
     voter = standalone_voter(node_id=1, host=None, port=9093, directory_id=Uuid.parse(ID))
     assert str(voter) == f"1@localhost:9093:{ID}"
     with pytest.raises(InputError) as caught:
@@ -104,7 +104,7 @@ def test_standalone():
         (["1@http://a:1"], [(1, "a", 1)]),
     ],
 )
-def test_static_voters(entries: list[str], voters: list[tuple[int, str, int]]):
+def test_static_voters_are_parsed(entries: list[str], voters: list[tuple[int, str, int]]):
     expected = tuple(StaticVoter(node_id=node_id, host=host, port=port) for node_id, host, port in voters)
     assert parse_static_voters(entries) == expected
 
@@ -122,7 +122,7 @@ def test_static_voters(entries: list[str], voters: list[tuple[int, str, int]]):
         ("1@a:65536", "port out of range:65536"),
     ],
 )
-def test_wrong_static_voters(entry: str, words: str):
+def test_wrong_static_voters_are_refused(entry: str, words: str):
     with pytest.raises(InputError) as caught:
         parse_static_voters(["0@a:1", entry])
     assert (caught.value.id, caught.value.exit_code) == ("invalid-quorum-voters", 2)

@@ -64,18 +64,18 @@ def test_file_of_no_known_kind_is_an_error():
     assert (caught.value.id, caught.value.exit_code) == ("unknown-file-type", 2)
 
 
-def test_meta_properties():
+def test_meta_properties_are_dumped():
     found = dump_file("/d/meta.properties", META).to_dict()
     assert (found["version"], found["node_id"], found["directory_id"]) == (1, 1, "JEXY6aqzQY-32P5TStzaFg")
     assert found["properties"]["cluster.id"] == "XgM8cvG1S-mQ3k4wGhkVpQ"
 
 
-def test_quorum_state():
+def test_quorum_state_is_dumped():
     state = dump_file("quorum-state", QUORUM).to_dict()["state"]
     assert (state["leader_id"], state["leader_epoch"], state["voted_id"], state["current_voters"]) == (1, 3, -1, None)
 
 
-def test_checkpoint_with_everything():
+def test_checkpoint_is_dumped_with_voters_and_records():
     found = dump_file("a.checkpoint", FIRST).to_dict()
     assert (found["kraft_version"], found["footer"]) == (1, True)
     assert found["voters"][0]["endpoints"] == [{"listener": "CONTROLLER", "host": "c1", "port": 9093}]

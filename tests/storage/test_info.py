@@ -47,7 +47,7 @@ def info(*contents: str | DirectoryState | None, release=NEW, config=None) -> No
     return describe_node(config or Config(), ObservedNode(directories=seen), release)
 
 
-def test_formatted_node_in_kafkas_words():
+def test_formatted_node_is_shown_as_by_kafka():
     assert render_info(info(kraft(ID_A), kraft(ID_B))) == [
         "Found log directories:",
         "  /d1",
@@ -58,7 +58,7 @@ def test_formatted_node_in_kafkas_words():
     ]
 
 
-def test_every_kind_of_trouble_in_kafkas_words():
+def test_every_problem_is_shown_as_by_kafka():
     found = info(kraft(), None, DirectoryState.MISSING, DirectoryState.NOT_A_DIRECTORY)
     assert render_info(found)[:4] == ["Found log directories:", "  /d1", "  /d2", ""]
     assert render_info(found)[-5:] == [
@@ -86,7 +86,7 @@ def test_every_kind_of_trouble_in_kafkas_words():
         ([kraft("zz")], "Error loading /d1/meta.properties: Unable to read directory.id as a Uuid"),
     ],
 )
-def test_problems_since_3_7(contents, problem):
+def test_problems_since_3_7_are_reported(contents, problem):
     found = info(*contents)
     assert len(found.problems) == 1
     assert found.problems[0].startswith(problem)
@@ -147,7 +147,7 @@ def test_kafka_sorts_directories_and_drops_trailing_slashes():
     assert found.metadata["directory.id"] == ID_A
 
 
-def test_values_of_a_directory():
+def test_values_of_a_directory_are_answered():
     (first, second) = info(kraft(), None).directories
     assert first.to_dict() == {
         "path": "/d1",
@@ -162,5 +162,5 @@ def test_values_of_a_directory():
     assert (second.to_dict()["state"], second.to_dict()["directory_id"]) == ("not-formatted", None)
 
 
-def test_no_directories():
+def test_missing_directories_are_shown_as_by_kafka():
     assert render_info(info()) == ["No directories specified."]

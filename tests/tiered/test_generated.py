@@ -30,7 +30,7 @@ def test_audit_finds_what_was_generated(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_histories_with_failures_of_each_kind(tmp_path: Path, seed: int) -> None:
+def test_failures_of_each_kind_are_found_in_generated_histories(tmp_path: Path, seed: int) -> None:
     expected = write_logs(tmp_path, replace(ODD, seed=seed))
     assert expected.found["superseded"] and expected.found["dangling-delete"]
     assert found_by(audit(load(Request(sources=(str(tmp_path),))))) == replace(expected, bytes=0)

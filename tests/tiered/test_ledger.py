@@ -61,7 +61,7 @@ def test_id_that_was_deleted_is_forgotten():
     assert ledger.partitions[KEY].drops[0].why == "update-without-base"
 
 
-def test_poison_of_each_kind():
+def test_poison_of_each_kind_is_found():
     log = LogOf(0).add(
         b"\1\x63\0",
         None,
@@ -100,7 +100,7 @@ def test_batches_of_several_records_and_control_batches():
     assert (facts.records, facts.end_offset, facts.is_complete) == (4, 5, True)
 
 
-def test_compressed_batches():
+def test_compressed_batches_are_read():
     values = TOPIC.copied(0, "a", 0, 9)
     body = b"".join(record(None, value, delta=at) for at, value in enumerate(values))
     data = batch(gzip.compress(body), count=2, attributes=1)
@@ -174,7 +174,7 @@ def test_segment_below_the_log_start_is_marked():
     assert table[segment_uuid("b").raw].forgotten_by is None
 
 
-def test_watched_ids():
+def test_watched_ids_are_remembered():
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9), TOPIC.copied(0, "b", 0, 9), TOPIC.deleted(0, "b"))
     watched = frozenset(segment_uuid(name).raw for name in "abz")
     ledger = folded(log, watched=watched)

@@ -90,7 +90,7 @@ def test_disk_does_not_show_where_the_local_log_ends(tmp_path: Path):
     assert (alone.local, alone.both) == (None, None)
 
 
-def test_ages_of_orphans(tmp_path: Path):
+def test_orphans_are_grouped_by_age(tmp_path: Path):
     starts = {"now": 0, "hour": -2 * HOUR_MS, "month": -40 * 24 * HOUR_MS}
     log = LogOf(0).add(
         *(

@@ -37,7 +37,7 @@ def read(value: bytes | None) -> RemoteRecord:
     return remote_record(decode_frame(value))
 
 
-def test_base_record():
+def test_base_record_is_read():
     assert read(BASE) == BaseRecord(
         topic="orders",
         key=KEY,
@@ -55,12 +55,12 @@ def test_base_record():
     )
 
 
-def test_update():
+def test_update_record_is_read():
     expected = UpdateRecord("orders", KEY, SEGMENT, 2, 1_700_000_002_000, b"\1\2\3", SegmentState.COPY_SEGMENT_FINISHED)
     assert read(UPDATE) == expected
 
 
-def test_partition_delete():
+def test_partition_delete_record_is_read():
     finished = PartitionDeleteState.DELETE_PARTITION_FINISHED
     assert read(DELETE) == PartitionDeleteRecord("orders", KEY, 2, 1_700_000_003_000, finished)
 

@@ -20,7 +20,7 @@ SNAPSHOT = golden("snapshot-4.4.0-standalone.checkpoint.bin")
 OTHER_SNAPSHOT = golden("first-4.3.1-14-voters.checkpoint.bin")
 
 
-def test_log_of_a_real_node():
+def test_log_of_a_real_node_is_read():
     log = RegistrationLog()
     read_batches(log, SEGMENT)
     found = log.registrations()

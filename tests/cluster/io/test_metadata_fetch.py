@@ -185,7 +185,7 @@ class TestALog:
             parts = list(iterate_metadata_log(client))
         assert [part.end_offset for part in parts] == [1, 3]
 
-    def test_nothing_committed_yet(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fetch_is_refused_while_nothing_is_committed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(metadata_fetch, "_PATIENCE_MS", 150.0)
         leader = Leader([])
         leader.high_watermark = -1
@@ -277,7 +277,7 @@ class TestHostileAnswers:
         assert log.snapshot is not None
         assert (log.snapshot.end_offset, b"".join(log.pieces())) == (11, batch(11))
 
-    def test_no_permission(self) -> None:
+    def test_fetch_is_refused_without_permission(self) -> None:
         leader = Leader([batch(0)])
         leader.top_error = 31
         error = refused(leader)

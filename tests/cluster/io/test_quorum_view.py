@@ -93,7 +93,7 @@ def test_unreachable_broker_does_not_hide_the_controllers():
     assert (state.leader_id, ids(check_health(state))) == (2, {"bootstrap-node-silent"})
 
 
-def test_combined_nodes_count_as_controllers():
+def test_combined_nodes_are_controllers():
     with running(Quorum(observers=(4,)), brokers=(1, 2, 21)) as quorum:
         state = look(quorum, role=Role.BROKER)
     assert {id: node.role for id, node in state.nodes.items()} == dict.fromkeys((1, 2, 3, 4), Role.CONTROLLER)

@@ -158,7 +158,7 @@ def test_broker_that_waits_for_the_active_controller_is_not_called_silent() -> N
 
 
 class TestNoPermission:
-    def test_for_the_log(self) -> None:
+    def test_log_is_unknown_without_the_right_to_read_it(self) -> None:
         cluster = FakeCluster()
         cluster.denied = {"Fetch"}
         view = seen(cluster)
@@ -166,14 +166,14 @@ class TestNoPermission:
         assert "CLUSTER_AUTHORIZATION_FAILED" in view.state.log_error.reason
         assert len(view.state.members) == 4
 
-    def test_for_the_log_from_a_controller(self) -> None:
+    def test_brokers_are_unknown_without_the_right_to_read_the_log_of_a_controller(self) -> None:
         cluster = FakeCluster()
         cluster.denied = {"Fetch"}
         view = seen(cluster, Role.CONTROLLER)
         assert ids(view) == ["metadata-log-not-read", "brokers-not-known"]
         assert {member.role for member in view.state.members} == {Role.CONTROLLER}
 
-    def test_for_the_quorum(self) -> None:
+    def test_quorum_is_unknown_without_its_right(self) -> None:
         cluster = FakeCluster()
         cluster.denied = {"DescribeQuorum"}
         view = seen(cluster)
@@ -181,14 +181,14 @@ class TestNoPermission:
         assert ids(view) == ["quorum-not-seen", "metadata-log-not-read"]
         assert (dict(view.state.finalized), [member.id for member in view.state.members]) == (LEVELS, [11, 12])
 
-    def test_for_the_cluster(self) -> None:
+    def test_cluster_id_is_unknown_without_its_right(self) -> None:
         cluster = FakeCluster()
         cluster.denied = {"DescribeCluster"}
         view = seen(cluster)
         assert (view.state.cluster_id, ids(view)) == (None, ["cluster-not-seen"])
         assert len(view.state.members) == 4
 
-    def test_for_the_cluster_of_a_controller(self) -> None:
+    def test_cluster_id_is_known_from_brokers_in_the_log(self) -> None:
         # Brokers that the log names tell the cluster's id too.
         cluster = FakeCluster()
         for node in cluster.of(Role.CONTROLLER):
@@ -224,7 +224,7 @@ def test_levels_are_those_of_the_active_controller_else_of_who_read_furthest() -
     assert seen(cluster).state.finalized == LEVELS
 
 
-def test_levels_again_after_a_change() -> None:
+def test_levels_are_observed_again_after_a_change() -> None:
     cluster = FakeCluster()
     with cluster.client(Role.BROKER) as client:
         view = observe_cluster_state(client)

@@ -62,7 +62,7 @@ def made(kafkactl: Callable[..., Run], path: Path, *words: object) -> tuple[Run,
     return run, run.json
 
 
-def test_node(kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path) -> None:
+def test_bundle_of_a_node_is_made(kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
     run, answer = made(kafkactl, path, "-c", node.config(1))
     assert (run.code, answer["outcome"], answer["findings"]) == (0, "done", [])
@@ -168,7 +168,7 @@ def test_nothing_is_overwritten(kafkactl: Callable[..., Run], node: FleetOnDisk,
 
 
 @pytest.mark.parametrize("words", [("--inventory", "a", "--observation", "b")])
-def test_wrong_usage(kafkactl: Callable[..., Run], tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_wrong_usage_is_refused(kafkactl: Callable[..., Run], tmp_path: Path, words: tuple[str, ...]) -> None:
     assert kafkactl("bundle", "--out", tmp_path / "a.zip", *words).code == 2
 
 

@@ -120,7 +120,7 @@ def test_of_several_logs_the_best_is_read(kafkactl: Kafkactl, log: Path, tmp_pat
 
 
 @pytest.mark.parametrize("verb", OF_A_MIGRATION)
-def test_migration_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
+def test_migration_is_read_from_a_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
     save_observation(str(tmp_path / "seen"), planted.captured(tmp_path / "captured"))
     assert kafkactl("bundle", "--out", tmp_path / "a.zip", "--observation", tmp_path / "seen").code == 0
     words = [*verb.split(), *OF_A_MIGRATION[verb], "-o", "json"]
@@ -151,7 +151,7 @@ def broker(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_tiered_storage_in_a_bundle(kafkactl: Kafkactl, broker: Path, tmp_path: Path) -> None:
+def test_tiered_storage_is_read_from_a_bundle(kafkactl: Kafkactl, broker: Path, tmp_path: Path) -> None:
     words = ["--log-dir", broker / "__cluster_metadata-0", "--tiered", broker]
     kafkactl("bundle", "--out", tmp_path / "with.zip", *words, "--include-log")
     kafkactl("bundle", "--out", tmp_path / "without.zip", *words)
@@ -171,7 +171,7 @@ def test_tiered_storage_in_a_bundle(kafkactl: Kafkactl, broker: Path, tmp_path: 
 
 
 @pytest.mark.slow
-def test_quorum_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_quorum_is_read_from_a_bundle(kafkactl: Kafkactl, tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
     with running(Quorum(observers=(11,))) as quorum:
         addresses = ",".join(str(node.address) for node in quorum.controllers.values())
@@ -245,7 +245,7 @@ STORED = {
         ({"kind": "quorum.describe", "schema_version": 1, "findings": "x", "sources": 5}, "invalid-bundle"),
     ],
 )
-def test_answer_of_another_shape(
+def test_answer_of_another_shape_is_refused(
     kafkactl: Kafkactl, tmp_path: Path, verb: str, document: dict[str, Any], id: str
 ) -> None:
     path = kept(tmp_path / "a.zip", *STORED[verb], document)
@@ -282,7 +282,7 @@ def test_reason_of_a_missing_part_is_reported(kafkactl: Kafkactl, tmp_path: Path
     assert "no node answered" in run.error["message"]
 
 
-def test_damaged_log_in_a_bundle(kafkactl: Kafkactl, with_log: Path) -> None:
+def test_damaged_log_in_a_bundle_is_reported(kafkactl: Kafkactl, with_log: Path) -> None:
     with zipfile.ZipFile(with_log) as archive:
         at = archive.getinfo(f"logs/1/__cluster_metadata-0/{0:020}.log").header_offset + 200
     data = bytearray(with_log.read_bytes())

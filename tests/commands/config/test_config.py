@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "kafkactl" / "config.toml"
 
 
-def test_from_nothing_to_a_current_context(config: Config, tmp_path: Path) -> None:
+def test_first_context_is_current(config: Config, tmp_path: Path) -> None:
     empty = config("view")
     assert (empty.code, empty.json["contexts"], empty.json["current"]) == (0, [], None)
     made = config("set", "prod", "--bootstrap-server", "b:9092", "--cluster-id", "abc")
@@ -59,7 +59,7 @@ def test_every_key_that_is_set_can_be_removed(config: Config, key: str) -> None:
     assert (run.code, run.json["after"][key]) == (0, None)
 
 
-def test_addresses_of_one_kind_replace_those_of_another(config: Config) -> None:
+def test_addresses_of_another_kind_are_replaced(config: Config) -> None:
     for kind, other in (("bootstrap", "bootstrap-server"), ("bootstrap-controller", "bootstrap")):
         config("set", "prod", f"--{other}", "a:1")
         after = config("set", "prod", f"--{kind}", "n:9092,m:9093").json["after"]
@@ -120,7 +120,7 @@ def test_client_properties_that_are_not_there_yet(config: Config) -> None:
         (("view", "nobody"), 2, "unknown-context"),
     ],
 )
-def test_invalid_arguments_change_no_context(
+def test_context_is_unchanged_after_invalid_arguments(
     config: Config, tmp_path: Path, words: tuple[str, ...], code: int, id: str
 ) -> None:
     run = config(*words)
@@ -139,7 +139,9 @@ def test_password_in_the_file_is_never_shown(config: Config, tmp_path: Path) -> 
         assert "hunter2" not in run.stdout + run.stderr
 
 
-def test_for_people(kafkactl: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_contexts_are_shown_as_a_table(
+    kafkactl: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("KAFKACTL_CONFIG", str(tmp_path / "my.toml"))
     assert "No contexts" in kafkactl("config", "view").stdout
     run = kafkactl("config", "set", "prod", "--bootstrap-controller", "c:9093")

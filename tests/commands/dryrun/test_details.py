@@ -110,7 +110,7 @@ def test_report_has_a_folder_for_each_scenario(kafkactl: Kafkactl, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_folder_for_each_cluster(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
+def test_each_cluster_has_its_folder(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).mkdir()
         (tmp_path / name / "log").symlink_to(generated[0])
@@ -169,7 +169,7 @@ def test_tables_are_complete_at_every_moment(
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_without_pyarrow(
+def test_details_are_refused_without_pyarrow(
     kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(detail_files, "find_spec", lambda name: None)

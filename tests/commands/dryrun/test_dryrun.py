@@ -34,7 +34,7 @@ def predicted(kafkactl: Kafkactl, *arguments: object) -> tuple[int, dict]:
     return run.code, run.json
 
 
-def test_replay(kafkactl: Kafkactl, log: Path, generated: tuple[Path, Expected]) -> None:
+def test_log_is_replayed(kafkactl: Kafkactl, log: Path, generated: tuple[Path, Expected]) -> None:
     code, answer = predicted(kafkactl, "replay", log)
     expected = generated[1]
     assert (code, answer["verdict"]) == (0, "ok")
@@ -46,7 +46,7 @@ def test_replay(kafkactl: Kafkactl, log: Path, generated: tuple[Path, Expected])
 
 
 @pytest.mark.slow
-def test_broker_loss(kafkactl: Kafkactl, log: Path) -> None:
+def test_broker_loss_is_predicted(kafkactl: Kafkactl, log: Path) -> None:
     code, answer = predicted(kafkactl, "broker-loss", log, "--brokers", "1,2", "--records")
     assert (code, answer["verdict"]) == (7, "unavailable")
     effects = answer["effects"]
@@ -60,7 +60,7 @@ def test_broker_loss(kafkactl: Kafkactl, log: Path) -> None:
 
 
 @pytest.mark.slow
-def test_worst(kafkactl: Kafkactl, log: Path) -> None:
+def test_worst_loss_is_found(kafkactl: Kafkactl, log: Path) -> None:
     code, answer = predicted(kafkactl, "broker-loss", log, "--worst", 2)
     worst = answer["effects"]["worst"]
     assert (code, answer["effects"]["sets"], len(worst)) == (7, 6, 6)
@@ -135,7 +135,7 @@ def test_answer_with_the_old_names_of_fields_is_still_simulated(kafkactl: Kafkac
     assert [earlier["scenario"] for earlier in prediction["after"]] == ["broker-loss"]
 
 
-def test_reassignment_plan(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_reassignment_plan_is_predicted(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"partitions": [{"topic": "topic-0000000", "partition": 0, "replicas": [3]}]}))
     code, answer = predicted(kafkactl, "reassignment", log, "--plan", plan)
@@ -164,7 +164,7 @@ def test_static_settings_and_release(kafkactl: Kafkactl, log: Path, tmp_path: Pa
     assert not any("--config" in text for text in answer["assumptions"])
 
 
-def test_real_log(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_log_of_a_real_node_is_predicted(kafkactl: Kafkactl, tmp_path: Path) -> None:
     # A standalone node of 4.4.0: losing its one voter ends the quorum.
     log = tmp_path / "__cluster_metadata-0"
     log.mkdir()
@@ -269,7 +269,7 @@ def test_invalid_file_of_scenarios_is_refused_with_the_reason(
     ],
     ids=" ".join,
 )
-def test_usage(kafkactl: Kafkactl, log: Path, arguments: list[str]) -> None:
+def test_wrong_usage_is_refused(kafkactl: Kafkactl, log: Path, arguments: list[str]) -> None:
     scenario, *options = arguments
     run = kafkactl("dryrun", scenario, log, *options, "-o", "json")
     assert (run.code, run.error["id"]) in [(2, "wrong-usage"), (2, "invalid-option-value")]

@@ -168,7 +168,7 @@ def test_cluster_without_an_answer_does_not_stop_the_others(kafkactl: Kafkactl, 
     assert (run.code, run.error["id"]) == (2, "log-start-missing")
 
 
-def test_no_cluster_with_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_error_is_reported_if_no_cluster_has_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     # One object on stderr, and nothing else.
     places = [node(logs, name, tmp_path / name, id) for name, id in zip("ab", IDS, strict=True)]
     run = kafkactl("dryrun", "broker-loss", *places, "--brokers", "99", "-o", "json")
@@ -231,7 +231,7 @@ def test_files_of_a_folder_are_one_log(kafkactl: Kafkactl, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_report_and_a_page_for_each(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_each_cluster_has_a_report_and_a_page(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     places = [node(logs, name, tmp_path / name, id) for name, id in zip("ab", IDS, strict=True)]
     run = kafkactl("dryrun", "report", *places, "--html", tmp_path / "page.html", "-o", "json")
     assert run.json["kind"] == "dryrun.reports"

@@ -143,7 +143,7 @@ def test_copy_of_hidden_znodes_is_unknown(kafkactl: Kafkactl, spoiled: Callable[
 
 
 @pytest.mark.slow
-def test_folder_and_a_chroot(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_znodes_below_a_chroot_are_read(kafkactl: Kafkactl, tmp_path: Path) -> None:
     znodes = decode_znodes((GOLDENS / "3.9.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
     below = [changed(znode, path="/kafka" + znode.path) for znode in znodes]
     (tmp_path / "zk.jsonl.gz").write_bytes(encode_znodes(below))
@@ -176,7 +176,7 @@ def test_invalid_source_of_a_copy_is_refused(kafkactl: Kafkactl, tmp_path: Path)
     assert json.loads(run.stderr)["id"] == "zookeeper-unreachable"
 
 
-def test_page_and_the_tables(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_page_and_tables_are_written(kafkactl: Kafkactl, tmp_path: Path) -> None:
     html, details = tmp_path / "page.html", tmp_path / "tables"
     file = GOLDENS / "3.9.2" / "zk.jsonl.gz"
     run = kafkactl("dryrun", "zk-migration", file, "--html", html, "--details", details)

@@ -55,7 +55,7 @@ class TestDescribe:
             "SupportedMaxVersion: 4.3-IV0          FinalizedVersionLevel: 4.0-IV3          Epoch: 40"
         )
 
-    def test_as_an_object(self, kafkactl: Kafkactl) -> None:
+    def test_features_are_described_as_an_object(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         cluster.nodes[12].supported = CONTROLLERS_28
         cluster.nodes[11].greeting = SILENCE
@@ -65,7 +65,7 @@ class TestDescribe:
         assert {node["id"]: node["max"] for node in shown["nodes"]} == {1: 30, 2: 30, 11: None, 12: 28}
         assert (run.json["cluster_id"], run.json["active_controller"]) == ("fake", 1)
 
-    def test_line_a_feature(self, kafkactl: Kafkactl) -> None:
+    def test_each_feature_has_one_line(self, kafkactl: Kafkactl) -> None:
         run = run_at(FakeCluster(), kafkactl, "describe", "-o", "jsonl")
         assert [json.loads(line)["name"] for line in run.stdout.splitlines()] == sorted(RANGES)
 
@@ -137,7 +137,7 @@ class TestVerify:
 
 
 class TestChanges:
-    def test_done(self, kafkactl: Kafkactl) -> None:
+    def test_upgrade_is_done(self, kafkactl: Kafkactl) -> None:
         run = run_at(FakeCluster(), kafkactl, "upgrade", "--metadata", "4.1")
         assert (run.code, run.stderr) == (0, "")
         assert run.stdout.startswith("metadata.version was upgraded to 27.\n")
@@ -152,7 +152,7 @@ class TestChanges:
         assert (plan.code, plan.json["outcome"], plan.json["results_of"]) == (0, "planned", "dry-run")
         assert all(body["ValidateOnly"] for body in cluster.updates)
 
-    def test_refused_with_every_reason_and_the_servers_opinion(self, kafkactl: Kafkactl) -> None:
+    def test_refusal_has_every_reason_and_the_opinion_of_the_server(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         cluster.registered = {**cluster.registered, 12: CONTROLLERS_28}
         cluster.nodes[2].supported = CONTROLLERS_28
@@ -167,7 +167,7 @@ class TestChanges:
         assert "dry-run-accepted" in ids(dry)
 
     @pytest.mark.slow
-    def test_unknown(self, kafkactl: Kafkactl) -> None:
+    def test_outcome_is_unknown_after_a_lost_answer(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         usual = cluster.update
         cluster.update = lambda asked: usual(asked) if asked.body["ValidateOnly"] else CLOSE  # type: ignore[method-assign]
@@ -200,7 +200,7 @@ class TestChanges:
         run = kafkactl("features", "upgrade", "--metadata", "4.1", "--bootstrap-server", "127.0.0.1:1", "-o", "json")
         assert (run.code, run.error["id"], run.stdout) == (4, "connection-refused", "")
 
-    def test_wrong_kind_of_port(self, kafkactl: Kafkactl) -> None:
+    def test_port_of_a_controller_is_refused_as_bootstrap_server(self, kafkactl: Kafkactl) -> None:
         with at(FakeCluster(), Role.CONTROLLER) as (_, address):
             run = kafkactl("features", "describe", "--bootstrap-server", address, "-o", "json")
         assert (run.code, run.error["id"]) == (4, "wrong-endpoint-type")
@@ -261,7 +261,9 @@ def test_mapping_and_dependencies_need_no_cluster(kafkactl: Kafkactl) -> None:
     assert answer["features"][0] == {"name": "metadata.version", "level": 33}
 
 
-def test_no_cluster_named(kafkactl: Kafkactl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_is_refused_without_an_address(
+    kafkactl: Kafkactl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     run = kafkactl("features", "describe", "-o", "json")
     assert (run.code, run.error["id"]) == (2, "bootstrap-missing")

@@ -80,7 +80,7 @@ def edit(file: Path, change: Edit, *, seal: bool = True) -> None:
 
 
 class TestPlan:
-    def test_file_of_its_owner_alone(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
+    def test_plan_file_is_readable_by_its_owner_only(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         run = plan(cluster, kafkactl, file)
         document = json.loads(file.read_text())
@@ -143,7 +143,7 @@ class TestApply:
         assert cluster.levels["group.version"] == 0
 
     @pytest.mark.slow
-    def test_levels_that_moved_meanwhile(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
+    def test_plan_is_refused_after_levels_changed(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         plan(cluster, kafkactl, file)
         cluster.levels["metadata.version"] = 26
@@ -195,7 +195,7 @@ class TestApply:
             ),
         )
 
-    def test_another_cluster(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
+    def test_plan_of_another_cluster_is_refused(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         plan(cluster, kafkactl, file)
         edit(file, lambda document: document.update(cluster_id="elsewhere"))
@@ -220,7 +220,7 @@ class TestApply:
             (lambda document: document["steps"][0]["features"].update({"group.version": 0}), "plan-file-edited", 3),
         ],
     )
-    def test_edited_by_hand(
+    def test_edited_plan_is_refused(
         self, live: Start, kafkactl: Kafkactl, file: Path, change: Edit, id: str, code: int
     ) -> None:
         cluster = live()
@@ -246,7 +246,7 @@ class TestApply:
             (lambda document: document["request"].update(operation="remove"), "not-a-plan-file", 2),
         ],
     )
-    def test_sealed_again_by_a_forger(
+    def test_forged_plan_changes_nothing(
         self, live: Start, kafkactl: Kafkactl, file: Path, change: Edit, id: str, code: int
     ) -> None:
         cluster = live()

@@ -36,7 +36,7 @@ def said(run: Run) -> dict[str, Any]:
     return {name: run.json[name] for name in ConnectionArguments._fields if run.json[name] is not None}
 
 
-def test_options_before_and_after_the_verb(live: Live) -> None:
+def test_options_are_read_before_and_after_the_verb(live: Live) -> None:
     expected = {"bootstrap_server": "a:1", "command_config": "f"}
     assert said(live("look", "--bootstrap-server", "a:1", "--command-config", "f")) == expected
     assert said(live("--bootstrap-server", "a:1", "--command-config=f", "look")) == expected
@@ -79,16 +79,16 @@ def test_typed_option_overrides_the_environment(
 
 
 class TestWhichClusterIsMeant:
-    def test_without_any_address(self, live: Live) -> None:
+    def test_command_without_an_address_is_refused(self, live: Live) -> None:
         run = live("look", "--open", "yes")
         assert (run.code, run.error["id"]) == (2, "bootstrap-missing")
         assert "--bootstrap-server" in run.error["next_step"] and "kafkactl config set" in run.error["next_step"]
 
-    def test_both_named(self, live: Live) -> None:
+    def test_two_kinds_of_addresses_are_refused(self, live: Live) -> None:
         run = live("--bootstrap-server", "a:1", "look", "--bootstrap-controller", "b:1", "--open", "yes")
         assert (run.code, run.error["id"]) == (2, "bootstrap-twice")
 
-    def test_current_context(self, live: Live, tmp_path: Path) -> None:
+    def test_current_context_is_used(self, live: Live, tmp_path: Path) -> None:
         contexts(tmp_path, 'current = "p"\n[contexts.p]\nbootstrap_controller = "c:3"\n')
         run = live("look", "--open", "yes")
         assert (run.json["bootstrap"], run.json["role"]) == (["c:3"], "controller")
@@ -122,7 +122,7 @@ class TestWhichClusterIsMeant:
         run = live("look", "--open", "yes", "--context", "p", "--command-config", tmp_path / "p.properties")
         assert run.code == 0, run
 
-    def test_unknown_context(self, live: Live, tmp_path: Path) -> None:
+    def test_unknown_context_is_refused(self, live: Live, tmp_path: Path) -> None:
         contexts(tmp_path, '[contexts.p]\nbootstrap_server = "c:3"\n')
         run = live("look", "--open", "yes", "--context", "q")
         assert (run.code, run.error["id"]) == (2, "unknown-context")
@@ -145,11 +145,13 @@ class TestGuard:
         with FakeBroker(script) as node:
             yield node
 
-    def test_cluster_of_the_context(self, live: Live, tmp_path: Path, node: FakeBroker) -> None:
+    def test_cluster_of_the_context_is_accepted(self, live: Live, tmp_path: Path, node: FakeBroker) -> None:
         contexts(tmp_path, f'[contexts.p]\nbootstrap_server = "{node.address}"\ncluster_id = "{CLUSTER_ID}"\n')
         assert live("look", "--open", "guard", "--context", "p").code == 0
 
-    def test_another_cluster(self, live: Live, tmp_path: Path, node: FakeBroker) -> None:
+    def test_another_cluster_than_that_of_the_context_is_refused(
+        self, live: Live, tmp_path: Path, node: FakeBroker
+    ) -> None:
         contexts(tmp_path, f'current="p"\n[contexts.p]\nbootstrap_server = "{node.address}"\ncluster_id = "other"\n')
         run = live("look", "--open", "guard")
         assert (run.code, run.error["id"]) == (3, "cluster-id-mismatch")
@@ -162,7 +164,7 @@ class TestGuard:
         run = live("look", "--open", "guard", "--context", "p", "--bootstrap-server", node.address)
         assert run.error["id"] == "cluster-id-mismatch"
 
-    def test_nothing_to_compare_it_with(self, live: Live, tmp_path: Path, node: FakeBroker) -> None:
+    def test_context_without_cluster_id_is_accepted(self, live: Live, tmp_path: Path, node: FakeBroker) -> None:
         contexts(tmp_path, f'current="p"\n[contexts.p]\nbootstrap_server = "{node.address}"\n')
         assert live("look", "--open", "guard").code == 0
         assert node.names() == []

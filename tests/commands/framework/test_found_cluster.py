@@ -98,7 +98,7 @@ def test_file_that_is_typed_counts_before_an_address_in_the_environment(kafkactl
     assert run.code == 0
 
 
-def test_saved_answer_and_named_file_exclude_each_other(kafkactl, found, tmp_path):
+def test_saved_answer_with_a_named_file_is_refused(kafkactl, found, tmp_path):
     run = kafkactl("quorum", "describe", "--bundle", tmp_path / "b.zip", "-c", found("127.0.0.1:1"), "-o", "json")
     assert (run.code, run.error["id"]) == (2, "wrong-usage")
 

@@ -7,7 +7,7 @@ import pytest
 from kafkactl.files import input_files
 
 
-def test_words_of_a_file_replace_its_name(kafkactl, tmp_path):
+def test_file_of_arguments_is_replaced_by_its_words(kafkactl, tmp_path):
     inner = tmp_path / "inner"
     inner.write_text("--hel\n")
     outer = tmp_path / "outer"

@@ -69,7 +69,7 @@ def run_at(kafkactl: Kafkactl, script: Callable[[Asked], Action | None], role: R
 
 @pytest.mark.parametrize("role", one_in(2, Role))
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_sasl_listener_without_a_login(kafkactl: Kafkactl, words: tuple[str, ...], role: Role) -> None:
+def test_sasl_listener_without_a_login_is_reported(kafkactl: Kafkactl, words: tuple[str, ...], role: Role) -> None:
     run = run_at(kafkactl, sasl_listener, role, words)
     assert (run.code, run.stdout, run.error["id"]) == (4, "", "sasl-login-expected")
     assert "SASL listener" in run.error["message"] and "--command-config" in run.error["next_step"]
@@ -83,7 +83,7 @@ def test_listener_that_hangs_up(kafkactl: Kafkactl, words: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_user_without_any_right(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
+def test_user_without_any_right_is_reported(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
     cluster = FakeCluster()
     cluster.denied = {"Fetch", "DescribeQuorum", "DescribeCluster", "UpdateFeatures"}
     with cluster.client(Role.CONTROLLER) as client:

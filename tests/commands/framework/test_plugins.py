@@ -82,7 +82,7 @@ def test_help_lists_names_and_imports_nothing(place: Place) -> None:
 
 
 @pytest.mark.slow
-def test_command_of_a_package(place: Place) -> None:
+def test_command_of_a_package_is_run(place: Place) -> None:
     place.package("acme", group("acme-check = acme:command"))
     run = place.run("acme-check", "--count", "3")
     assert (run.returncode, run.stdout) == (0, "imported\nran 3\n")

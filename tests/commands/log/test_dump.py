@@ -43,7 +43,7 @@ def test_dump_prints_the_documented_lines(kafkactl):
     assert level["file"] == str(SEGMENT)
 
 
-def test_folder_and_its_checkpoints(kafkactl, folder: Path):
+def test_folder_is_dumped_with_its_checkpoints(kafkactl, folder: Path):
     plain = lines(kafkactl("log", "dump", folder))
     assert {line["file"] for line in plain} == {str(folder / "00000000000000000000.log")}
     both = lines(kafkactl("log", "dump", folder.parent, "--checkpoints"))
@@ -92,7 +92,7 @@ def test_nothing_found(kafkactl):
     assert kafkactl("log", "dump", SEGMENT, "--key", "nobody", "-o", "table").stdout == ""
 
 
-def test_filters(kafkactl):
+def test_records_are_filtered(kafkactl):
     by_type = lines(kafkactl("log", "dump", SEGMENT, "--type", "FeatureLevel", "--type", "leaderchange"))
     assert {line["type"] for line in by_type} == {"FeatureLevelRecord", "LeaderChange"}
     by_key = lines(kafkactl("log", "dump", SEGMENT, "--key", "metadata.version"))
@@ -108,7 +108,7 @@ def test_segments_before_the_offset_are_not_read(kafkactl, folder: Path):
     assert kafkactl("log", "dump", folder, "--from", "29").code == 7
 
 
-def test_secrets_only_when_asked_for(kafkactl):
+def test_secrets_are_shown_only_on_request(kafkactl):
     hidden = kafkactl("log", "dump", BOOTSTRAP, "--type", "UserScramCredential").stdout
     assert '"SaltedPassword"' not in hidden
     data = json.loads(hidden)["data"]
@@ -160,7 +160,7 @@ def test_damage_is_reported_and_read_past(kafkactl, folder: Path):
         (("log", "dump", "--from-cluster"), 2, "bootstrap-missing"),
     ],
 )
-def test_refusals(kafkactl, tmp_path: Path, monkeypatch, arguments: tuple, code: int, error_id: str):
+def test_wrong_input_is_refused(kafkactl, tmp_path: Path, monkeypatch, arguments: tuple, code: int, error_id: str):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     run = kafkactl(*arguments, "-o", "json")
@@ -169,7 +169,7 @@ def test_refusals(kafkactl, tmp_path: Path, monkeypatch, arguments: tuple, code:
     assert run.error["id"] == error_id
 
 
-def test_empty_folder_and_a_brokers_log(kafkactl, tmp_path: Path):
+def test_empty_folder_and_log_of_a_broker_are_refused(kafkactl, tmp_path: Path):
     assert kafkactl("log", "dump", tmp_path, "-o", "json").error["id"] == "empty-folder"
     (tmp_path / "orders-0").mkdir()
     assert kafkactl("log", "dump", tmp_path, "-o", "json").error["id"] == "no-metadata-log"

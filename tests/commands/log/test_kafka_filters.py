@@ -59,7 +59,7 @@ def filtered(path: str, lines: list[dict[str, Any]]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("type_name", "path"), FILTERS)
-def test_filter_for_kafkas_tool(kafkactl, tmp_path, type_name, path):
+def test_filter_for_kafkas_tool_is_equivalent(kafkactl, tmp_path, type_name, path):
     theirs = filtered(path, [line for line in by_kafka(LOG) if line["type"] == type_name])
     assert any(value is not None for value in theirs)
     assert filtered(path, by_us(kafkactl, tmp_path, LOG, "--type", type_name)) == theirs

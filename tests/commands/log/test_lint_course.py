@@ -44,7 +44,7 @@ def test_broker_id_that_two_processes_use_in_turns(
         assert found["broker-id-used-in-turns"]["evidence"]["addresses"] == ["a:9", "b:9"]
 
 
-def test_snapshots_after_every_change(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_snapshots_after_every_change_are_reported(kafkactl: Kafkactl, tmp_path: Path) -> None:
     made = disk(tmp_path / "c1", 1, worlds.whole_log())
     for end in (12, 14, 16):
         worlds.snapshot(made, BEFORE, end, 1)

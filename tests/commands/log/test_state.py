@@ -68,7 +68,7 @@ def test_image_hides_secrets_unless_they_are_requested(kafkactl, log: Path):
     assert as_yaml == {**hidden, "findings": []}
 
 
-def test_image_for_people(kafkactl, log: Path, last: int):
+def test_image_is_shown_as_text(kafkactl, log: Path, last: int):
     text = kafkactl("log", "image", log.parent).stdout
     assert f"The state after offset {last}" in text
     assert "metadata.version" in text
@@ -226,7 +226,7 @@ def test_damage_where_nothing_after_the_snapshot_is_lost(kafkactl, log: Path):
     ]
 
 
-def test_verbs_that_read_past_damage_report_it(kafkactl, log: Path, last: int):
+def test_damage_is_reported_by_verbs_that_continue_after_it(kafkactl, log: Path, last: int):
     hurt_at(log, 250)
     shown = kafkactl("log", "browse", log, "/", "-o", "json")
     assert shown.code == 7 and "ends the log here" in shown.stdout
@@ -302,7 +302,7 @@ def test_unreadable_log_is_not_reported_as_empty(kafkactl, tmp_path: Path):
     assert "not read whole" in run.error["cause"]
 
 
-def test_empty_log(kafkactl, tmp_path: Path):
+def test_empty_log_has_no_state(kafkactl, tmp_path: Path):
     (tmp_path / SEGMENT).write_bytes(b"")
     run = kafkactl("log", "image", tmp_path, "-o", "json")
     assert (run.code, run.json["offset"], run.json["counts"]["topics"]) == (6, None, 0)
@@ -340,7 +340,7 @@ def test_equal_states(kafkactl, log: Path):
     assert kafkactl("log", "diff", log).code == 2
 
 
-def test_history_of_a_topic_and_of_a_partition(kafkactl, log: Path):
+def test_history_is_shown_of_a_topic_and_of_a_partition(kafkactl, log: Path):
     whole = lines(kafkactl("log", "history", log, "--topic", "late").stdout)
     assert whole[0]["type"] == "TopicRecord"
     assert {event["applied"] for event in whole} == {True}

@@ -207,7 +207,7 @@ def test_broken_state_has_no_forward_plan(migrate) -> None:
     assert (run.code, run.json["outcome"], run.json["steps"]) == (3, "refused", [])
 
 
-def test_people_read_the_plan(migrate) -> None:
+def test_plan_is_shown_as_text(migrate) -> None:
     text = migrate("plan", HEALTHY["M4L"]).stdout
     for word in ("planned: from M4L", "restart-node broker 3 (migration)", "done", "wait-copy", "no rollback"):
         assert word in text
@@ -260,7 +260,7 @@ def test_loss_is_accepted_by_name_and_only_a_loss(migrate) -> None:
     assert "automation-unknown is a word of `migrate run`" in of_run.stderr
 
 
-def test_people_read_the_rollback(migrate) -> None:
+def test_rollback_is_shown_as_text(migrate) -> None:
     text = migrate("rollback", _M6.but(modes={1: MIG, 2: MIG, 3: ZK}), "--dry-run").stdout
     for word in ("planned: from M6", "stop-controllers", "delete-controller-znode /controller", "no controller"):
         assert word in text

@@ -100,7 +100,7 @@ def test_node_that_stands_twice(command: str, kafkactl: Kafkactl, inventory: Pat
 
 
 @pytest.mark.parametrize("command", ["status", "check", "plan", "rollback --dry-run"])
-def test_zookeeper_of_another_cluster(
+def test_zookeeper_of_another_cluster_is_reported(
     command: str, kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]
 ) -> None:
     zookeeper(the_tree({**small(), "/cluster/id": text({"version": "1", "id": "AnotherClusterAnotherC"})}))

@@ -35,7 +35,7 @@ def unregister(kafkactl: Kafkactl, cluster: FakeCluster, *words: object) -> Run:
 
 
 @pytest.mark.parametrize("listener", list(Role))
-def test_list_of_the_living_and_the_dead(kafkactl: Kafkactl, listener: Role) -> None:
+def test_live_and_dead_nodes_are_listed(kafkactl: Kafkactl, listener: Role) -> None:
     with running(UnregisteringCluster(), listener) as where:
         run = kafkactl("nodes", *where, "list", "-o", "json")
     assert run.code == 0
@@ -52,13 +52,13 @@ def test_list_of_the_living_and_the_dead(kafkactl: Kafkactl, listener: Role) -> 
     assert rows[9]["features"]["metadata.version"] == {"min": 7, "max": 33}
 
 
-def test_line_a_node(kafkactl: Kafkactl) -> None:
+def test_each_node_has_one_line(kafkactl: Kafkactl) -> None:
     with running(UnregisteringCluster()) as where:
         run = kafkactl("nodes", "list", *where, "-o", "jsonl")
     assert [line.count('"kind": "nodes.list"') for line in run.stdout.splitlines()] == [1] * 6
 
 
-def test_table_for_people(kafkactl: Kafkactl) -> None:
+def test_nodes_are_shown_as_a_table(kafkactl: Kafkactl) -> None:
     with running(UnregisteringCluster()) as where:
         shown = kafkactl("nodes", "list", *where).stdout
     assert "voter" in shown and "stale, fenced" in shown and "PLAINTEXT://127.0.0.1:1" in shown
@@ -148,12 +148,14 @@ def test_controller_below_the_level_that_unregisters_controllers(kafkactl: Kafka
 
 
 @pytest.mark.parametrize(("how", "code", "outcome"), [("refused", 1, "failed"), ("reply-lost", 0, "done")])
-def test_outcome_of_an_unregistration(kafkactl: Kafkactl, how: str, code: int, outcome: str) -> None:
+def test_outcome_of_an_unregistration_is_reported(kafkactl: Kafkactl, how: str, code: int, outcome: str) -> None:
     run = unregister(kafkactl, UnregisteringCluster(how), "--id", DEAD_BROKER, "--yes")
     assert (run.code, run.json["outcome"]) == (code, outcome)
 
 
-def test_another_cluster_than_the_contexts(kafkactl: Kafkactl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_another_cluster_than_that_of_the_context_is_refused(
+    kafkactl: Kafkactl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     cluster = UnregisteringCluster()
     file = tmp_path / "config.toml"
     monkeypatch.setenv("KAFKACTL_CONFIG", str(file))
@@ -222,7 +224,7 @@ def test_settings_that_agree_are_healthy(kafkactl: Kafkactl) -> None:
     assert "All nodes agree" in run.stdout
 
 
-def test_controllers_among_each_other(kafkactl: Kafkactl) -> None:
+def test_settings_of_controllers_are_compared(kafkactl: Kafkactl) -> None:
     cluster = FakeCluster()
     cluster.files = {2: {"unclean.leader.election.enable": "true"}}
     with running(cluster) as where:
@@ -249,7 +251,7 @@ def test_user_without_rights_gets_unknown_settings(kafkactl: Kafkactl, tmp_path:
     }  # fmt: skip
 
 
-def test_files_alone(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_files_are_compared_without_a_cluster(kafkactl: Kafkactl, tmp_path: Path) -> None:
     controller, broker, without_role = (tmp_path / name for name in ("c.properties", "b.properties", "n.properties"))
     controller.write_text("process.roles=controller\nnode.id=1\n", encoding="utf-8")
     broker.write_text("process.roles=broker\nnode.id=2\nnum.partitions=6\n", encoding="utf-8")

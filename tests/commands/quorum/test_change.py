@@ -150,7 +150,7 @@ def test_reassignment_asks(run_quorum):
     assert run_quorum(quorum, "reassign", "--target", "5,4,3,2,1").code == 0
 
 
-def test_reassignment_forecasts(run_quorum):
+def test_reassignment_has_forecasts(run_quorum):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"))
     zones = ("--zone", "1=a", "--zone", "2=a", "--zone", "3=b")
     run = run_quorum(quorum, "reassign", "--target", "1,2,3,4,5", "--dry-run", "-o", "json", *zones)
@@ -177,7 +177,7 @@ def test_plan_is_simulated_where_it_is_asked_for(run_quorum):
 
 
 @pytest.mark.parametrize(("words", "code", "id"), [("1,x", 2, "invalid-target"), ("", 3, "empty-target")])
-def test_bad_target(run_quorum, words, code, id):
+def test_bad_target_is_refused(run_quorum, words, code, id):
     run = run_quorum(SteppedQuorum(world=world("1 2 3")), "reassign", "--target", words, "--yes", "-o", "json")
     errors = [run.error] if code == 2 else run.json["findings"]
     assert (run.code, id in {finding["id"] for finding in errors}) == (code, True)
@@ -272,7 +272,7 @@ def test_refusal_is_explained_for_old_controllers_that_do_not_report_their_clust
     assert (unknown.code, unknown.error["id"], quorum.sent) == (4, "request-not-supported", [])
 
 
-def test_two_at_once(run_quorum, tmp_path):
+def test_second_change_at_once_is_refused(run_quorum, tmp_path):
     from kafkactl.files.journal import open_journal
 
     quorum = SteppedQuorum(world=world("1 2 3 4"))

@@ -44,7 +44,7 @@ def describe(kafkactl):
     return run
 
 
-def test_healthy_quorum(describe):
+def test_healthy_quorum_is_described(describe):
     with running(Quorum(observers=(11,))) as quorum:
         run = describe(quorum, "-o", "json")
         port = quorum.endpoints[1].port
@@ -69,7 +69,7 @@ def test_healthy_quorum(describe):
     assert [observer["id"] for observer in document["observers"]] == [11]
 
 
-def test_page_for_people(describe):
+def test_quorum_is_shown_as_text(describe):
     with running(Quorum(ages_ms={3: 60_000}), down=()) as quorum:
         run = describe(quorum)
     assert run.code == 0
@@ -79,7 +79,7 @@ def test_page_for_people(describe):
     assert "! warning  voter-is-dead  controller 3" in run.stdout
 
 
-def test_same_answer_in_every_form(describe):
+def test_answer_is_equal_in_every_form(describe):
     with running(Quorum()) as quorum:
         lines = describe(quorum, "-o", "jsonl")
         yaml = describe(quorum, "-o", "yaml")
@@ -88,7 +88,7 @@ def test_same_answer_in_every_form(describe):
     assert yaml.stdout.startswith("---\nkind: quorum.describe\n")
 
 
-def test_lines_of_kafkas_tool(describe):
+def test_lines_equal_those_of_kafkas_tool(describe):
     with running(Quorum(observers=(11,), ages_ms={1: 450})) as quorum:
         status = describe(quorum, "--status")
         ports = {id: at.port for id, at in quorum.endpoints.items()}
@@ -184,7 +184,7 @@ def test_no_address_is_a_usage_error(kafkactl, monkeypatch, tmp_path):
     assert (run.code, run.error["id"]) == (2, "bootstrap-missing")
 
 
-def test_disks_alone(kafkactl, tmp_path):
+def test_quorum_is_described_from_disks_alone(kafkactl, tmp_path):
     run = kafkactl("quorum", "describe", "--log-dir", tmp_path, "-o", "json")
     assert (run.code, run.error["id"]) == (2, "log-dir-unreadable")
     log = tmp_path / "__cluster_metadata-0"

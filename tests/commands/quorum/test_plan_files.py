@@ -87,7 +87,7 @@ def test_no_file_of_a_plan_that_is_refused_and_none_overwritten(run_quorum, file
         ("1 2", "voters"),  # a voter that stays was removed
     ],
 )
-def test_voters_that_changed_meanwhile(run_quorum, file, now, what):
+def test_plan_is_refused_after_voters_changed(run_quorum, file, now, what):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"))
     run_quorum(quorum, "reassign", "--target", "3,4,5", "--out", str(file), "--allow-size")
     quorum.world = world(now, observers="4 5") if now != "1 2" else world(now, observers="4 5 3")
@@ -119,7 +119,7 @@ def _sealed_for_another(document):
     document["cluster_id"] = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def test_another_cluster(run_quorum, file):
+def test_plan_of_another_cluster_is_refused(run_quorum, file):
     quorum = SteppedQuorum(world=world("1 2 3 4"))
     run_quorum(quorum, "reassign", "--target", "1,2,3", "--out", str(file))
     edited(file, _sealed_for_another)
@@ -148,7 +148,7 @@ def _other_step(document):
         (lambda document: document["voters"].append(document["voters"][0]), True, "not-a-plan-file", 2),
     ],
 )
-def test_edited_or_forged(run_quorum, file, change, seal, id, code):
+def test_edited_or_forged_plan_is_refused(run_quorum, file, change, seal, id, code):
     quorum = SteppedQuorum(world=world("1 2 3 4"))
     run_quorum(quorum, "reassign", "--target", "1,2,3", "--out", str(file))
     edited(file, change, seal=seal)

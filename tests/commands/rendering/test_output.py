@@ -61,7 +61,7 @@ def test_piped_table_is_never_cut_and_has_no_colour(sample):
     assert "…" not in text
 
 
-def test_findings_show_symbol_word_and_next_step_heaviest_first(sample):
+def test_findings_are_shown_with_symbol_and_next_step_most_severe_first(sample):
     text = sample().stdout
     assert "✖ blocker  cluster-id-mismatch  directory /disk1" in text
     assert "→ Look at the disk." in text

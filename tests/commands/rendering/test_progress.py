@@ -69,7 +69,7 @@ def test_dump_into_a_pipe_has_a_bar(tmp_path: Path):
 
 
 @pytest.mark.parametrize("more", [["-q"], ["-o", "json"], ["-o", "jsonl"]])
-def test_no_bar_for_the_quiet_nor_on_a_terminal_with_an_answer_for_programs(more, tmp_path: Path):
+def test_progress_is_hidden_if_quiet_or_with_an_answer_for_programs(more, tmp_path: Path):
     words = ["log", "image", str(unpacked("4.4.0", tmp_path)), *more]
     _, text = shown(words, out_is_terminal=True, when="after a second")
     assert "\x1b[2K" not in text and WORDS not in text
@@ -82,12 +82,12 @@ def test_no_bar_between_records_on_a_terminal(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_no_bar_within_the_first_second(tmp_path: Path):
+def test_progress_is_hidden_within_the_first_second(tmp_path: Path):
     _, text = shown(["log", "image", str(unpacked("4.4.0", tmp_path))], when="after a second")
     assert text == ""
 
 
-def test_no_bar_in_a_pipe(tmp_path: Path):
+def test_progress_is_hidden_in_a_pipe(tmp_path: Path):
     words = ["log", "image", str(unpacked("4.4.0", tmp_path))]
     run = subprocess.run(
         [sys.executable, "-c", RUN, "at once", *words], capture_output=True, text=True, cwd=ROOT, check=True

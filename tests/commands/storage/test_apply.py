@@ -219,7 +219,7 @@ def test_users_of_the_plan_are_compared_too(kafkactl, tmp_path):
     assert "alice-secret" not in run.stdout + again.stdout
 
 
-def test_two_operators_at_once(apply, fleet):
+def test_second_operator_at_once_is_refused(apply, fleet):
     fleet.disk(4).mkdir(parents=True)
     with directory_lock(str(fleet.disk(4)), OsFilesystem()):
         run = apply("--node", 4, "--yes")
@@ -355,7 +355,7 @@ def test_place_for_receipts_may_be_named(apply, fleet, tmp_path):
     assert not fleet.receipts.exists()
 
 
-def test_for_people(kafkactl, fleet):
+def test_result_is_shown_as_text(kafkactl, fleet):
     run = kafkactl("storage", "apply", fleet.plan, "--node", 1, "--yes")
     assert run.code == 0
     assert "Formatted as planned" in run.stdout

@@ -22,7 +22,7 @@ def files(disk):
     return sorted(path for path in disk.rglob("*") if path.is_file())
 
 
-def test_every_file_of_a_formatted_node(kafkactl, disk):
+def test_every_file_of_a_formatted_node_is_dumped(kafkactl, disk):
     run = kafkactl("storage", "dump", *files(disk), "-o", "json")
     assert (run.code, run.stderr, run.json["findings"]) == (0, "", [])
     assert [file["type"] for file in run.json["files"]] == ["checkpoint", "checkpoint", "meta.properties"]
@@ -32,7 +32,7 @@ def test_every_file_of_a_formatted_node(kafkactl, disk):
     assert bootstrap["records"][0]["data"] == {"name": "metadata.version", "featureLevel": 30}
 
 
-def test_for_people(kafkactl, disk):
+def test_dump_is_shown_as_text(kafkactl, disk):
     run = kafkactl("storage", "dump", *files(disk))
     for text in ("CONTROLLER://h1.example:9093", "metadata.version", "name=alice", "cluster.id"):
         assert text in run.stdout

@@ -21,7 +21,7 @@ def test_random_uuids_are_version_4_unreserved_and_no_options(kafkactl):
         assert (uuid.UUID(bytes=found.raw).version, found.is_reserved, text[0] == "-") == (4, False, False)
 
 
-def test_random_uuid_as_json(kafkactl):
+def test_random_uuid_is_shown_as_json(kafkactl):
     run = kafkactl("storage", "random-uuid", "-o", "json")
     assert (run.json["kind"], len(run.json["uuid"])) == ("storage.random-uuid", 22)
 
@@ -57,13 +57,13 @@ MAPPINGS = {
 
 
 @pytest.mark.parametrize(("version", "release"), MAPPINGS)
-def test_version_mapping_in_the_words_of_kafka(kafkactl, version, release):
+def test_version_mapping_is_shown_as_by_kafka(kafkactl, version, release):
     words = ["-r", release] if release else []
     run = kafkactl("storage", "version-mapping", "--kafka-version", version, *words)
     assert (run.code, run.stdout.splitlines()) == (0, MAPPINGS[version, release])
 
 
-def test_version_mapping_as_values(kafkactl):
+def test_version_mapping_is_shown_as_json(kafkactl):
     run = kafkactl("storage", "version-mapping", "-r", "4.1", "-o", "json")
     assert run.json["release_version"] == "4.1"
     assert run.json["features"][0] == {"name": "metadata.version", "level": 27}
@@ -71,7 +71,7 @@ def test_version_mapping_as_values(kafkactl):
     assert json.loads(lines[0])["name"] == "metadata.version"
 
 
-def test_feature_dependencies_in_the_words_of_kafka(kafkactl):
+def test_feature_dependencies_are_shown_as_by_kafka(kafkactl):
     features = ["-f", "eligible.leader.replicas.version=1", "-f", "metadata.version=29", "-f", "group.version=1"]
     run = kafkactl("storage", "feature-dependencies", *features)
     assert (run.code, run.stdout.splitlines()) == (

@@ -19,7 +19,7 @@ def info(kafkactl, node, *more):
     return kafkactl("storage", "info", "-c", node.config(1), "--kafka-version", "4.3", *more)
 
 
-def test_formatted_node(kafkactl, node):
+def test_formatted_node_has_no_problem(kafkactl, node):
     run = info(kafkactl, node, "-o", "json")
     assert (run.code, run.stderr) == (0, "")
     assert (run.json["problems"], run.json["node_id"]) == ([], 1)
@@ -27,7 +27,7 @@ def test_formatted_node(kafkactl, node):
     assert [directory["role"] for directory in run.json["directories"]] == ["metadata", "data"]
 
 
-def test_in_the_words_of_kafka(kafkactl, node):
+def test_formatted_node_is_shown_as_by_kafka(kafkactl, node):
     lines = info(kafkactl, node).stdout.splitlines()
     assert lines[:4] == ["Found log directories:", f"  {node.disk(1, 'a')}", f"  {node.disk(1, 'b')}", ""]
     assert lines[4].startswith("Found metadata: {cluster.id=")

@@ -147,7 +147,7 @@ def test_own_copy_of_the_log_counts_if_the_quorum_does_not_answer(node: Node) ->
     assert f"when the node stopped, by the metadata log in {node.first}" in message
 
 
-def test_quorum_of_another_cluster_and_no_log_prove_nothing(node: Node, quorum: FakeQuorum) -> None:
+def test_nothing_is_proved_by_a_quorum_of_another_cluster(node: Node, quorum: FakeQuorum) -> None:
     assert named(node.run("ensure", "127.0.0.1:1", "--dry-run")) is None
     other = node.run("ensure", str(quorum.address(1)), "--dry-run", cluster_id="4L6g3nShT-eMCtK--X86sw")
     assert named(other) is None

@@ -39,7 +39,7 @@ def test_plan_is_its_owners_alone(kafkactl, fleet):
     assert [path.name for path in fleet.folder.iterdir() if "tmp" in path.name] == []
 
 
-def test_for_people(kafkactl, fleet):
+def test_plan_is_shown_as_text(kafkactl, fleet):
     run = kafkactl("storage", "plan", fleet.inventory, "--out", fleet.plan)
     assert run.code == 0
     for text in ("Planned", "initial-controllers", "4.3-IV0 (30)", str(fleet.disk(1))):

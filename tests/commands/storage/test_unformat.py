@@ -74,7 +74,7 @@ def test_node_that_may_have_started_is_refused(unformat: Callable[..., Run], con
     assert files(config) == before
 
 
-def test_only_one_directory(unformat: Callable[..., Run], config: Path) -> None:
+def test_only_one_directory_is_unformatted(unformat: Callable[..., Run], config: Path) -> None:
     (config.parent / "d1" / ".lock").touch()
     run = unformat("--only", config.parent / "d2", "--confirm", CLUSTER_ID)
     assert (run.code, [directory["path"] for directory in run.json["directories"]]) == (0, [str(config.parent / "d2")])

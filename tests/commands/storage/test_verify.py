@@ -99,7 +99,7 @@ def test_words_that_cannot_be_understood(kafkactl, node, tmp_path):
     assert kafkactl("storage", "verify", "-c", made.file, "--kafka-version", "9.9", "-o", "json").code == 2
 
 
-def test_every_form_of_output(kafkactl, node):
+def test_answer_is_shown_in_every_form(kafkactl, node):
     made = node("4.4.0").format(static=True)
     assert json.loads(verify(kafkactl, made, "-o", "jsonl").stdout)["will_start"] is True
     assert "will_start: true" in verify(kafkactl, made, "-o", "yaml").stdout

@@ -57,7 +57,7 @@ def test_history_prints_a_line_a_record(run: Answering, saved: str):
     fits("tiered.history", json.loads(out))
 
 
-def test_leftovers_write_their_keys(run: Answering, saved: str, tmp_path: Path):
+def test_keys_of_leftovers_are_written(run: Answering, saved: str, tmp_path: Path):
     key = f"kafka-tiered-storage/orders-0-{TOPIC.id}/{0:020}-{segment_uuid('stranger')}.log"
     (tmp_path / "list").write_text(f"{key} 5 1600000000000\n")
     words = ("leftovers", "--observation", saved, "--bucket", str(tmp_path / "list"), "--out", str(tmp_path / "keys"))
@@ -106,7 +106,7 @@ def test_page_is_written_whole_and_replaces_only_its_like(run: Answering, saved:
     assert not (tmp_path / "new.html").exists()
 
 
-def test_audit_and_report_write_the_same_page(run: Answering, saved: str, tmp_path: Path):
+def test_page_is_equal_by_audit_and_report(run: Answering, saved: str, tmp_path: Path):
     pages = [tmp_path / f"{verb}.html" for verb in ("report", "audit")]
     for page in pages:
         run(page.stem, "--observation", saved, "--html", str(page))
@@ -216,7 +216,7 @@ def test_damage_is_reported_by_every_verb(run: Answering, tmp_path: Path, verb: 
 
 
 @pytest.mark.parametrize(("text", "expected"), [("0s", 0), ("7d", 604_800_000), ("12h", 43_200_000)])
-def test_ages(text: str, expected: int):
+def test_ages_are_converted(text: str, expected: int):
     from kafkactl.commands.tiered.leftovers import Age
 
     assert Age().convert(text, None, None) == expected

@@ -23,7 +23,7 @@ def saved(tmp_path: Path) -> str:
     return str(save_observation(tmp_path / "seen", observed([(TOPIC, TIERED, seen)]), log))
 
 
-def test_tables_of_an_audit(kafkactl: Callable[..., Run], saved: str, tmp_path: Path) -> None:
+def test_tables_of_an_audit_are_written(kafkactl: Callable[..., Run], saved: str, tmp_path: Path) -> None:
     listing = tmp_path / "listing.txt"
     place = f"orders-0-{TOPIC.id}/{0:020}-{segment_uuid('a')}"
     listing.write_text(f"{place}.log 1000 1700000000000\n{place}.index 10\nother 7\n")

@@ -37,7 +37,7 @@ def test_quorum_counts(brokers: list[int], voters: list[int], verdict: Verdict, 
     assert (found.verdict, {finding.id for finding in found.findings}) == (verdict, ids)
 
 
-def test_two_of_three_voters_lost_together() -> None:
+def test_quorum_is_unavailable_after_the_loss_of_two_of_three_voters() -> None:
     found = lost([1, 2], [1, 2, 3])
     assert found.verdict is Verdict.UNAVAILABLE
     assert found.findings[0].id == "quorum-loses-majority"

@@ -95,7 +95,7 @@ def elected_change(
     "kind, about, broker, state, words, after, leader_epoch, partition_epoch", VECTORS, ids=[v[1] for v in VECTORS]
 )
 @pytest.mark.parametrize("rules", [RULES, OLD], ids=["newest", "3.9"])
-def test_golden_vectors(
+def test_elections_agree_with_golden_vectors(
     rules: ElectionRules,
     kind: str,
     about: str,
@@ -164,7 +164,7 @@ def test_eligible_ids_stand_as_a_hash_set_walks_them() -> None:
     assert change.eligible_leader_replicas == (16, 17)
 
 
-def test_preferred() -> None:
+def test_preferred_leader_is_elected_if_it_is_eligible() -> None:
     partition = before("2 123 - -")
     target = Target(min_isr=1, election=Election.PREFERRED)
     assert change_partition(partition, target, lambda _: True, RULES) == PartitionChange(leader=1)
@@ -203,7 +203,7 @@ def test_releases_differ_in_what_a_reassignment_waits_for() -> None:
     assert moved((1, 2, 4), OLD).replicas == (4, 2, 3, 1)
 
 
-def test_last_known_leader_with_a_full_isr() -> None:
+def test_last_known_leader_is_kept_by_newer_releases_only() -> None:
     # The ISR stays and none of it may lead: newer releases keep the last known leader, older ones do not.
     partition = before("1 12 - -")
     target = Target(min_isr=1, isr=(2,))

@@ -20,7 +20,7 @@ def test_every_release_has_rules() -> None:
         rules_of(find_release(name), LEVELS)
 
 
-def test_patches() -> None:
+def test_rules_of_elections_follow_the_patch_of_a_release() -> None:
     # KAFKA-19522 in 4.1.0; what is kept of the last leader changed in 4.1.1.
     for name, must_live, any_loss in (("4.0.2", False, False), ("4.1.0", True, False), ("4.1.1", True, True)):
         rules = rules_of(find_release(name), LEVELS).elections
@@ -39,7 +39,7 @@ def test_versions_of_records(level: int, record: str, version: int) -> None:
     assert rules_of(find_release("4.3"), {"metadata.version": level}).version_of(record) == version
 
 
-def test_levels_decide() -> None:
+def test_rules_of_elections_follow_the_levels() -> None:
     old = rules_of(find_release("3.9"), {"metadata.version": 11}).elections
     assert (old.epoch_on_shrink, old.directories, old.elr) == (True, False, False)
     migrating = rules_of(find_release("3.9"), {"metadata.version": 20}, migration_enabled=True).elections

@@ -46,7 +46,7 @@ def test_copies_of_one_voter_and_other_nodes_do_not_count() -> None:
     assert commit_bound([(1, ahead), (2, ahead), (None, log(103, (1, 0), (2, 101)))], 3) is None
 
 
-def test_lineage_of_a_log() -> None:
+def test_commit_bound_follows_the_lineage_of_a_log() -> None:
     generator = LogGenerator(Shape(records=2_000, partitions=200, brokers=3, epochs=3))
     data = b"".join(generator.batches())
     index = index_of(walk_runs([data]))

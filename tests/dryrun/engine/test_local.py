@@ -88,7 +88,7 @@ def checkpoint(data: bytes, at: int) -> tuple[File, int]:
     return File(written, name="a checkpoint", kind="checkpoint", base_offset=end, epoch=state.last_epoch), end
 
 
-def test_checkpoint_and_the_log_behind_it() -> None:
+def test_checkpoint_and_the_log_after_it_give_the_image_of_the_whole_log() -> None:
     data, _ = whole(SMALL)
     begin = cut(data, 2_000)
     snapshot, end = checkpoint(data, begin)
@@ -137,7 +137,7 @@ def test_nothing_behind_the_offset_asked_for_is_missed() -> None:
     assert (early.records, ids(early)) == (1_001, set())
 
 
-def test_checkpoint_alone() -> None:
+def test_checkpoint_is_loaded_alone() -> None:
     data, _ = whole(SMALL)
     snapshot, end = checkpoint(data, cut(data, 2_000))
     found = load([], [snapshot])
@@ -154,7 +154,7 @@ def test_checkpoint_without_its_end_is_not_used() -> None:
     assert found.snapshot_offset is None
 
 
-def test_late_log_without_checkpoint() -> None:
+def test_late_log_without_checkpoint_is_refused() -> None:
     data, _ = whole(SMALL)
     begin = cut(data, 2_000)
     with pytest.raises(InputError) as caught:
@@ -193,7 +193,7 @@ def test_damage_is_reported_and_read_past_on_demand() -> None:
     assert ids(load([File(data[:-5])], [])) == {"torn-tail"}
 
 
-def test_missing_segment() -> None:
+def test_missing_segment_is_reported() -> None:
     data, _ = whole(SMALL)
     head, tail = cut(data, 1_000), cut(data, 2_000)
     base = int.from_bytes(data[tail : tail + 8], "big")

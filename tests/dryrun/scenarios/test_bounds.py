@@ -31,7 +31,7 @@ def said(found: Prediction) -> tuple[Verdict, list[str], int | None, int]:
         (10_000, (Verdict.REFUSED, ["unregistration-too-large"], 44, 0)),
     ],
 )
-def test_unregistration_of_a_broker_in_many_isrs(partitions: int, expected: object) -> None:
+def test_unregistration_of_a_broker_in_many_isrs_is_refused_above_the_bound(partitions: int, expected: object) -> None:
     # The record of the registration counts, too.
     found = unregister_broker(*wide(partitions), 1)
     assert said(found) == expected
@@ -54,5 +54,5 @@ def test_unregistration_of_a_fenced_broker_is_small() -> None:
         (10_001, (Verdict.REFUSED, ["election-too-large"], 44, 0)),
     ],
 )
-def test_elections_of_many_partitions(partitions: int, expected: object) -> None:
+def test_elections_of_many_partitions_are_refused_above_the_bound(partitions: int, expected: object) -> None:
     assert said(elect_leaders(*wide(partitions), Election.PREFERRED)) == expected

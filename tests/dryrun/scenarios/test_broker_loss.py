@@ -36,7 +36,7 @@ def by_name(changes: tuple[Change, ...]) -> dict[str, Change]:
     return {f"{change.topic}-{change.partition}": change for change in changes}
 
 
-def test_one_broker() -> None:
+def test_loss_of_one_broker_changes_its_partitions() -> None:
     found = broker_loss(*cluster(THREE), [1])
     changes = by_name(found.changes)
     assert set(changes) == {"a-0", "a-1", "one-0"}
@@ -74,7 +74,7 @@ def test_writes_stop_below_min_isr() -> None:
     assert [finding.id for finding in found.findings] == ["partition-under-min-isr"]
 
 
-def test_static_settings_of_the_controller_count() -> None:
+def test_static_settings_of_the_controller_decide_unclean_elections() -> None:
     text = "brokers 1 2\ntopic a\n  1 | 1 2 | 1"
     assert broker_loss(*cluster(text), [1]).verdict is Verdict.UNAVAILABLE
     found = broker_loss(*cluster(text, **{"unclean.leader.election.enable": "true"}), [1])
@@ -99,7 +99,7 @@ def test_leader_that_is_unclean_in_one_order_is_reported_for_all(lost: list[int]
     assert "unclean-leader" in {finding.id for finding in found.findings}
 
 
-def test_fenced_already() -> None:
+def test_loss_of_a_fenced_broker_changes_nothing() -> None:
     found = broker_loss(*cluster("brokers 1 2\nbroker 1 fenced\ntopic a\n  2 | 1 2 | 2"), [1])
     assert (found.verdict, found.operations) == (Verdict.OK, ())
     assert [finding.id for finding in found.findings] == ["broker-fenced-already"]

@@ -138,7 +138,7 @@ def test_broker_that_is_there() -> None:
 
 
 @given(clusters(), st.data())
-def test_loss_and_return_replay(known: tuple[Image, Facts], data: st.DataObject) -> None:
+def test_loss_and_return_are_replayed(known: tuple[Image, Facts], data: st.DataObject) -> None:
     image, facts = known
     lost = data.draw(st.lists(st.sampled_from(sorted(image.brokers)), min_size=1, max_size=2, unique=True))
     for scenario in (broker_loss, broker_return):
@@ -151,7 +151,7 @@ def test_loss_and_return_replay(known: tuple[Image, Facts], data: st.DataObject)
     assert not any(image.brokers[broker].fenced for broker in lost)
 
 
-def test_rolling_restart_without_brokers() -> None:
+def test_rolling_restart_without_brokers_is_refused() -> None:
     with pytest.raises(InputError, match="no broker is registered in this log") as caught:
         rolling_restart(*cluster(""))
     assert caught.value.id == "too-few-brokers"
@@ -197,7 +197,7 @@ def test_unregister_one_that_is_down() -> None:
     assert (found.verdict, types(found)) == (Verdict.OK, ["UnregisterBrokerRecord"])
 
 
-def test_unregister_an_unknown_broker() -> None:
+def test_unregistration_of_an_unknown_broker_is_refused() -> None:
     found = unregister_broker(*cluster("brokers 1 2"), 9)
     assert found.verdict is Verdict.REFUSED
     assert found.to_dict()["effects"]["server_error"] == {
@@ -220,7 +220,7 @@ def test_first_to_return_leads_where_unclean_elections_are_allowed(kafka: str, l
     assert found.verdict is Verdict.DEGRADED
 
 
-def test_either_of_two_eligible_leaders() -> None:
+def test_either_of_two_eligible_leaders_is_elected() -> None:
     text = "brokers 1 4\nbroker 1 fenced stopping\nbroker 4 fenced stopping\ntopic a min.insync.replicas=2\n"
     found = broker_return(*cluster(f"{ELR}{text}  - | 1 4 | | 1 4 | 1"), [1, 4])
     assert outcomes(found) == {(1, frozenset({1, 4}), frozenset()), (4, frozenset({1, 4}), frozenset())}
@@ -244,7 +244,7 @@ def test_partitions_with_a_leader_are_certain() -> None:
     ]
 
 
-def test_many_return_at_once() -> None:
+def test_outcome_is_unknown_if_too_many_orders_of_return_exist() -> None:
     # Seven decide about one partition: too many orders. Of seven of which three can decide nothing is too many.
     many = "brokers 1 2 3 4 5 6 7\n" + "".join(f"broker {broker} fenced\n" for broker in range(1, 8))
     unclean = "topic a unclean.leader.election.enable=true\n  - | 1 2 3 4 5 6 7 | 1"
@@ -319,7 +319,7 @@ def test_unregistered_broker_registers_again(levels: str) -> None:
     assert not image.brokers[2].fenced
 
 
-def test_broker_that_only_partitions_still_name() -> None:
+def test_return_of_a_broker_that_only_partitions_name_is_predicted() -> None:
     # Unregistered before the checkpoint that the log begins with.
     image, facts = cluster("brokers 1 3\ntopic a\n  1 | 1 2 | 1\n  - | 2 | 2")
     found = broker_return(image, facts, [2])
@@ -340,7 +340,7 @@ def test_broker_that_never_was_is_a_usage_error(scenario: Callable[[Image, Facts
 
 
 @pytest.mark.parametrize("fenced, verdict", [("", Verdict.WEDGED), ("broker 2 fenced\n", Verdict.OK)])
-def test_controlled_shutdown_of_an_unregistered_broker(fenced: str, verdict: Verdict) -> None:
+def test_controlled_shutdown_of_an_unregistered_live_broker_is_not_granted(fenced: str, verdict: Verdict) -> None:
     # Of one that was alive when it was unregistered it does not end; one that was dead has no process to stop.
     image, facts = cluster(GONE.replace("topic", f"{fenced}topic", 1))
     image, facts = after(image, unregister_broker(image, facts, 2))

@@ -54,7 +54,7 @@ def error(found: Prediction) -> int | None:
         ((1, 2, 3), ControllerEvent(down=ids(3), add=VoterChange(node_id=4)), Verdict.OK),
     ],
 )
-def test_majorities(voters: tuple[int, ...], event: ControllerEvent, verdict: Verdict) -> None:
+def test_verdict_follows_the_majority(voters: tuple[int, ...], event: ControllerEvent, verdict: Verdict) -> None:
     assert controllers(*quorum(*voters), event).verdict is verdict
 
 
@@ -79,7 +79,7 @@ def test_sum_is_reported() -> None:
         (ControllerEvent(down=ids(1, 2), remove=VoterChange(node_id=2)), 7, "no controller leads"),
     ],
 )
-def test_refusals(event: ControllerEvent, code: int, words: str) -> None:
+def test_voter_change_is_refused_with_the_code_of_kafka(event: ControllerEvent, code: int, words: str) -> None:
     found = controllers(*quorum(1, 2, 3), event)
     answers = event.add is not None and event.add.node_id not in event.down
     assert ("runs, has caught up" in str(found.assumptions)) is answers
@@ -104,7 +104,7 @@ def test_directory_that_was_not_named(release: str, id: int, shown: str) -> None
 
 
 @pytest.mark.parametrize("kraft_version", [0, 1])
-def test_listener_of_a_new_voter(kraft_version: int) -> None:
+def test_listener_of_a_new_voter_is_compared_without_case(kraft_version: int) -> None:
     # Measured on 3.9.2 and 4.3.1: names in any case, and looked at before kraft.version.
     image, facts = quorum(1, kraft_version=kraft_version)
     endpoint = Endpoint(listener="CONTROLLER", host="h", port=9093)
@@ -123,7 +123,7 @@ def test_listener_of_a_new_voter(kraft_version: int) -> None:
         assert error(right) == (None if kraft_version else 35)
 
 
-def test_last_voter_and_a_static_quorum() -> None:
+def test_removal_of_the_last_voter_or_a_static_voter_is_refused() -> None:
     assert error(controllers(*quorum(1), ControllerEvent(remove=VoterChange(node_id=1)))) == 127
     image, facts = cluster("brokers 11", **{"controller.quorum.voters": "1@a:1,2@b:1,3@c:1"})
     found = controllers(image, facts, ControllerEvent(remove=VoterChange(node_id=1)))
@@ -132,13 +132,13 @@ def test_last_voter_and_a_static_quorum() -> None:
     )
 
 
-def test_voters_from_the_last_leader_change_and_from_nowhere() -> None:
+def test_voters_are_known_from_the_last_leader_change_else_unknown() -> None:
     image, facts = cluster("brokers 11")
     assert controllers(image, facts, ControllerEvent(lose=ids(1)), [1, 2, 3]).verdict is Verdict.DEGRADED
     assert controllers(image, facts, ControllerEvent(lose=ids(1))).verdict is Verdict.UNKNOWN
 
 
-def test_wishes() -> None:
+def test_voter_change_is_parsed() -> None:
     assert parse_voter_change("3") == VoterChange(node_id=3)
     text = f"3:{uuid(3)}@CONTROLLER://h:9093"
     assert parse_voter_change(text) == VoterChange(node_id=3, directory_id=uuid(3), endpoint="CONTROLLER://h:9093")
@@ -190,7 +190,9 @@ PREFIX = "The update failed for all features since the following feature had an 
          "eligible.leader.replicas.version could not be set to 1 because it depends on metadata.version level 23"),
     ],
 )  # fmt: skip
-def test_refused_in_kafkas_words(level: int, operation: Operation, asked: dict[str, int], words: str) -> None:
+def test_feature_change_is_refused_with_the_message_of_kafka(
+    level: int, operation: Operation, asked: dict[str, int], words: str
+) -> None:
     # Measured on 4.3.1.
     world = registered(f"levels metadata.version={level}\nbrokers 1 2")
     found = change(world, operation, **asked)

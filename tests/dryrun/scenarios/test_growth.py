@@ -45,7 +45,7 @@ def test_short_log_grows_as_an_idle_one() -> None:
     assert [finding.id for finding in found.findings] == ["log-too-short-for-a-rate"]
 
 
-def test_controllers_own_settings_count() -> None:
+def test_controllers_own_settings_decide_growth() -> None:
     settings = {
         "metadata.max.idle.interval.ms": "1000",
         "metadata.log.max.snapshot.interval.ms": "60000",

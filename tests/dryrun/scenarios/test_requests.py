@@ -43,7 +43,7 @@ topic a
   - | 3 2 | 3"""
 
 
-def test_preferred_and_its_errors() -> None:
+def test_preferred_elections_report_an_error_for_each_partition() -> None:
     found = elect_leaders(*cluster(MOVED), Election.PREFERRED, [("a", number) for number in range(4)])
     assert codes(found) == [0, 84, 80, 80]
     assert [(change.partition, change.leader_after) for change in found.changes] == [(0, 1)]
@@ -82,7 +82,7 @@ def test_all_partitions_leave_out_what_needs_nothing() -> None:
     assert codes(found) == [0, 80, 80, 80]
 
 
-def test_unclean() -> None:
+def test_unclean_election_is_predicted() -> None:
     found = elect_leaders(*cluster(MOVED), Election.UNCLEAN, [("a", None)])
     assert codes(found) == [84, 84, 84, 83, 0]
     change = found.changes[0]
@@ -140,7 +140,9 @@ def test_higher_min_isr_stops_writes() -> None:
         ("topic:nobody", {"x": "1"}, [], 40),  # the value is judged first
     ],
 )
-def test_refusals(entity: str, settings: dict[str, str], deleted: list[str], code: int) -> None:
+def test_change_of_settings_is_refused_with_the_code_of_kafka(
+    entity: str, settings: dict[str, str], deleted: list[str], code: int
+) -> None:
     found = alter_config(*cluster(ELR + "brokers 1"), parse_entity(entity), settings, deleted)
     assert (found.verdict, found.effects["server_error"].code) == (Verdict.REFUSED, code)
 
@@ -187,7 +189,7 @@ def test_values_that_it_takes_as_they_are(name: str, value: str) -> None:
         ("4.2", "metadata.version=29", "broker:1", None, "/d1", None),  # a key like any other
     ],
 )
-def test_cordoned_directories(
+def test_cordoned_directories_are_checked(
     kafka: str, levels: str, entity: str, present: str | None, value: str | None, message: str | None
 ) -> None:
     # As Kafka's own testCordonedLogDirsFeature and testIsCordonedLogDirsInvalid have it, texts of 4.3.1.
@@ -207,7 +209,7 @@ def test_cordoned_directories(
 
 
 @pytest.mark.parametrize("text", ["topic:", "broker:x", "cluster:1", "group:g", ""])
-def test_entities(text: str) -> None:
+def test_unknown_entity_is_refused(text: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_entity(text)
     assert caught.value.id == "unknown-entity"
@@ -288,7 +290,7 @@ def test_releases_differ_in_whether_a_replica_set_shrinks_while_one_is_down(kafk
 @pytest.mark.parametrize(
     "kafka, ends", [("3.7", False), ("3.8", True), ("3.9", True), ("4.0", True), ("4.2", True), ("4.3", False)]
 )
-def test_naming_the_replicas_from_before_a_reassignment(kafka: str, ends: bool) -> None:
+def test_reassignment_to_its_original_replicas_is_reverted_or_waits(kafka: str, ends: bool) -> None:
     # The replica being added is then removed, too: 3.8 to 4.2 go back at once, the others wait for it forever.
     image, facts = cluster(f"kafka {kafka}\nbrokers 1 2 3 4\nbroker 4 fenced\ntopic a\n  1 | 1 2 3 | 1 2 3")
     image, facts = after(image, reassignment(image, facts, [Move("a", 0, (1, 2, 3, 4))]))

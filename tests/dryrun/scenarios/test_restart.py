@@ -177,7 +177,7 @@ _DELTA = (no_user("alpha", 2), no_user("gamma", 2), user("alpha"), user("alpha",
 
 
 @pytest.mark.parametrize("taken, controller, node", [(0, 4, 4), (1, 3, 2), (2, 2, 2), (3, 2, 2), (4, 3, 3)])
-def test_users_of_kafkas_own_test(taken: int, controller: int, node: int) -> None:
+def test_restart_keeps_the_users_that_the_scram_delta_keeps(taken: int, controller: int, node: int) -> None:
     # What ScramDelta.apply makes of the log in one read, measured on 4.3.1: after the first removal alone gamma goes
     # with alpha, for the removal empties its mechanism and gamma comes after it in the hash table. In separate reads it
     # stays, as with the controller.

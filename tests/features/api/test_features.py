@@ -230,7 +230,7 @@ class TestRefusals:
         assert (outcome(run), cluster.levels["metadata.version"]) == ("partial", 26)
         assert run.proof is not None and run.proof.holds
 
-    def test_no_permission_to_alter(self) -> None:
+    def test_change_is_refused_without_permission_to_alter(self) -> None:
         cluster = Scripted()
         cluster.denied = {"UpdateFeatures"}
         with pytest.raises(UnreachableError) as caught:
@@ -312,7 +312,7 @@ def test_node_that_was_silent_before_is_not_waited_for(monkeypatch: pytest.Monke
     assert [(finding.id, finding.subject) for finding in run.proof.findings] == [("node-not-proved", "broker 12")]
 
 
-def test_another_operator_changed_levels_meanwhile() -> None:
+def test_change_of_another_operator_is_reported() -> None:
     cluster = Scripted()
     usual = cluster.update
 

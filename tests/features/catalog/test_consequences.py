@@ -25,7 +25,7 @@ FLOORS = {
 
 
 @pytest.mark.parametrize(("level", "floor"), FLOORS.items())
-def test_downgrade_floor_of_each_level(level: int, floor: int) -> None:
+def test_each_level_has_its_downgrade_floor(level: int, floor: int) -> None:
     assert downgrade_floor(find_release("4.4"), level) == floor
 
 
@@ -120,7 +120,7 @@ def test_release_is_known_by_its_range(release: object) -> None:
     assert found == release
 
 
-def test_range_of_unstable_levels() -> None:
+def test_release_is_found_by_the_range_of_unstable_levels() -> None:
     assert (found := release_of(Versions(7, 26))) is not None
     assert found.name == "4.0"
     assert release_of(Versions(7, 99)) is None

@@ -122,6 +122,6 @@ def test_tables_name_known_releases_only() -> None:
         ("4.2.0", None),
     ],
 )
-def test_kraft_version_needed_a_metadata_version_once(version: str, needs: int | None) -> None:
+def test_kraft_version_depends_on_a_metadata_version_in_some_patches(version: str, needs: int | None) -> None:
     level = features_of(find_release(version))["kraft.version"].levels[1]
     assert level.dependencies.get("metadata.version") == needs

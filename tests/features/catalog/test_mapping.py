@@ -16,7 +16,7 @@ def lines(release: str, text: str | None = None) -> list[str]:
     return [str(level) for level in version_mapping(find_release(release), text)]
 
 
-def test_mapping_of_the_newest_level() -> None:
+def test_newest_level_is_mapped() -> None:
     assert lines("4.0") == [
         "metadata.version=25 (4.0-IV3)", "kraft.version=1", "transaction.version=2", "group.version=1",
         "eligible.leader.replicas.version=0",
@@ -61,7 +61,7 @@ def needs(release: str, argument: str) -> list[str]:
     return render_dependencies(name, level, feature_dependencies(find_release(release), name, level))
 
 
-def test_dependencies() -> None:
+def test_dependencies_are_listed() -> None:
     assert needs("4.0", "eligible.leader.replicas.version=1") == [
         "eligible.leader.replicas.version=1 requires:",
         "    metadata.version=23 (4.0-IV1)",
@@ -89,7 +89,7 @@ def test_dependencies() -> None:
         ("4.3", "metadata.version=33", "unknown-feature-level", "Unknown metadata.version 33"),
     ],
 )
-def test_dependencies_of_the_unknown(release: str, argument: str, id: str, words: str) -> None:
+def test_dependencies_of_an_unknown_feature_are_refused(release: str, argument: str, id: str, words: str) -> None:
     with pytest.raises(InputError) as caught:
         needs(release, argument)
     assert caught.value.id == id

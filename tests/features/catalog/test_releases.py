@@ -84,7 +84,9 @@ def test_unknown_release_is_an_input_error_with_a_hint(text: str, meant: str | N
         ("4.4", 4, (7, 33, 34), 7),
     ],
 )
-def test_layouts_and_levels(text: str, layout: int, supported: tuple[int, int, int], lowest_format: int) -> None:
+def test_release_has_its_layout_and_levels(
+    text: str, layout: int, supported: tuple[int, int, int], lowest_format: int
+) -> None:
     release = find_release(text)
     assert release.layout == layout
     assert (release.lowest_supported_level, release.production_level, release.testing_level) == supported
@@ -141,7 +143,7 @@ def test_since_when_a_rule_holds(fact: str, values: dict[str, object]) -> None:
         ("4.4.0", "no-static-voters", True),
     ],
 )
-def test_rules_that_changed_in_a_patch(text: str, rule: str, excluded: bool) -> None:
+def test_rules_follow_the_patch_of_a_release(text: str, rule: str, excluded: bool) -> None:
     release = find_release(text)
     assert release.kraft_version_rule == rule
     assert release.static_voters_exclude_voter_flags is excluded
@@ -159,7 +161,9 @@ def test_rules_that_changed_in_a_patch(text: str, rule: str, excluded: bool) -> 
         ("4.4.0", (1, 1, 1, 1), (0, 0, 0, 0)),
     ],
 )
-def test_kraft_version(text: str, without: tuple[int, ...], with_static: tuple[int, ...]) -> None:
+def test_kraft_version_follows_the_voter_mode(
+    text: str, without: tuple[int, ...], with_static: tuple[int, ...]
+) -> None:
     release = find_release(text)
     assert tuple(kraft_version_for(release, voter_mode=mode, static_voters=False) for mode in MODES) == without
     assert tuple(kraft_version_for(release, voter_mode=mode, static_voters=True) for mode in MODES) == with_static

@@ -146,7 +146,7 @@ def test_levels_are_raised_step_by_step(reactions: list[str], outcome: Outcome, 
 
 
 @pytest.mark.parametrize("reactions", [[], [LOST, LOST]])
-def test_levels_killed_at_every_act(tmp_path: Path, reactions: list[str]) -> None:
+def test_change_of_levels_is_resumed_after_a_kill_at_every_act(tmp_path: Path, reactions: list[str]) -> None:
     def go(cluster: Levels, _: Path, fuse: Fuse) -> Outcome:
         cluster.fuse = fuse
         return upgrade(cluster).outcome
@@ -169,7 +169,7 @@ def test_node_is_unregistered(reactions: list[str], outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize("reactions", [[], [LOST]])
-def test_unregistration_killed_at_every_act(tmp_path: Path, reactions: list[str]) -> None:
+def test_unregistration_is_resumed_after_a_kill_at_every_act(tmp_path: Path, reactions: list[str]) -> None:
     def go(cluster: Registry, _: Path, fuse: Fuse) -> Outcome:
         cluster.fuse = fuse
         return unregister(cluster)

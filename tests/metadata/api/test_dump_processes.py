@@ -82,7 +82,7 @@ CHOSEN_LINES = one_in(4, [(name, change) for name in list(ASKED)[1:] for change 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "change"), [*ALL_LINES, *CHOSEN_LINES])
-def test_same_lines_and_findings(log: Path, monkeypatch, name: str, change: str):
+def test_several_processes_print_the_same_lines_and_findings(log: Path, monkeypatch, name: str, change: str):
     size_bytes, asked = ASKED[name]
     in_stretches_of(size_bytes, monkeypatch)
     segment = log / SEGMENT

@@ -91,7 +91,7 @@ def test_any_records(seed, hide):
 
 @settings(max_examples=examples(20))
 @given(seed=SEEDS, changed=st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12))
-def test_values_with_wrong_bytes_in_them(seed, changed):
+def test_values_with_wrong_bytes_give_the_lines_of_the_reference(seed, changed):
     rng = random.Random(seed)
     records = [bytearray(value_of(item)) for item in random_log(rng, 60)]
     for place, byte in changed:
@@ -103,7 +103,7 @@ def test_values_with_wrong_bytes_in_them(seed, changed):
 @pytest.mark.slow
 @settings(max_examples=examples(20))
 @given(seed=st.integers(0, 20), changes=st.lists(st.tuples(SEEDS, st.integers(1, 255)), min_size=1, max_size=4))
-def test_flipped_bytes(seed, changes):
+def test_flipped_bytes_give_the_lines_of_the_reference(seed, changes):
     data = bytearray(generated(seed, 400))
     for place, mask in changes:
         data[place % len(data)] ^= mask
@@ -162,7 +162,7 @@ def test_generated_logs(shape, types):
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 0), (700, None), (None, 650), (333, 1_444), (5_000, None), (9, 3)])
-def test_range_of_offsets(first, last):
+def test_range_of_offsets_gives_the_lines_of_the_reference(first, last):
     assert_same(generated(4), Wanted(from_offset=first, to_offset=last), piece=20_000)
 
 

@@ -66,7 +66,7 @@ def without_control_type(lines: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("name", BATCH_FILES)
 @pytest.mark.parametrize("hide", [True, False])
-def test_files_of_kafka(name: str, hide: bool):
+def test_files_of_kafka_are_dumped_as_the_reference_dumps_them(name: str, hide: bool):
     lines, problems = dumped(golden(name), hide=hide)
     assert problems == []
     assert lines
@@ -163,7 +163,7 @@ def test_requested_records_are_dumped(wanted: Wanted, expected: list[int]):
     assert offsets(wanted) == expected
 
 
-def test_record_types():
+def test_record_types_include_control_records():
     assert {"TopicRecord", "UnregisterControllerRecord", "LeaderChange", "KRaftVoters"} <= set(record_type_names())
 
 
@@ -199,7 +199,7 @@ def encode_batch_start(offset: int) -> bytes:
     return offset.to_bytes(8, "big")
 
 
-def test_missing_offsets():
+def test_missing_offsets_are_reported():
     data = topic_log()
     assert dumped(data, kind="segment", base_offset=8)[1] == ["offset-gap"]
     maker = LineMaker(Wanted(), hide=True)

@@ -13,7 +13,7 @@ from kafkactl.protocol.redact import REDACTED
 from kafkactl.protocol.schema.definitions import message, metadata_record
 
 
-def test_change_in_words():
+def test_record_is_written_as_compact_json():
     spec = metadata_record(5)
     value = {"PartitionId": 3, "TopicId": Uuid(bytes(15) + b"\7"), "Isr": [2, 1], "Leader": 2}
     data = encode_record(spec, 2, value)
@@ -53,7 +53,7 @@ def secret_record(name: str, **data: object) -> MetadataRecord:
     ],
     ids=lambda value: value.data.get("Name") or value.type if isinstance(value, MetadataRecord) else None,
 )
-def test_secrets(record: MetadataRecord, hidden: list[str]):
+def test_secrets_are_replaced(record: MetadataRecord, hidden: list[str]):
     shown = json.loads(compact_json(record_json(record, hide=True)))
     assert [name for name, value in shown.items() if value == REDACTED] == hidden
     assert shown.keys() == record_json(record, hide=False).keys()

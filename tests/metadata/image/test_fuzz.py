@@ -44,7 +44,7 @@ def assert_honest(found: Replay, true_sha256: str) -> None:
 
 @pytest.mark.parametrize("kind", ["log", "snapshot"])
 @given(changes=CHANGES)
-def test_flipped_bytes(kind, changes):
+def test_flipped_bytes_lead_to_a_finding_or_the_same_image(kind, changes):
     data = bytearray(content(kind))
     for place, mask in changes:
         data[place % len(data)] ^= mask
@@ -53,7 +53,7 @@ def test_flipped_bytes(kind, changes):
 
 @pytest.mark.parametrize("kind", ["log", "snapshot"])
 @given(start=PLACES, size=st.integers(1, 400))
-def test_missing_bytes(kind, start, size):
+def test_missing_bytes_lead_to_a_finding(kind, start, size):
     data = content(kind)
     at = 1 + start % (len(data) - size - 1)  # neither the beginning nor the end: their loss leaves no gap
     found = replayed(data[:at] + data[at + size :], kind)

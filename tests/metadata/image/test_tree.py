@@ -86,7 +86,7 @@ def test_secrets_stay_hidden_also_in_names():
     assert not any("secret" in path for path in paths)
 
 
-def test_paths():
+def test_paths_are_resolved():
     assert resolved("/a/./b/../c/") == ["a", "c"]
     assert isinstance(find(TREE, "../.."), Folder)
     with pytest.raises(InputError, match="Did you mean topics") as caught:

@@ -95,7 +95,7 @@ def test_random_logs(folder, seed, piece):
 
 @pytest.mark.slow
 @given(seed=SEEDS, changed=st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12))
-def test_values_with_wrong_bytes_in_them(folder, seed, changed):
+def test_values_with_wrong_bytes_give_the_image_of_the_reference(folder, seed, changed):
     # The CRC is right, as if a broken controller had written them.
     rng = random.Random(seed)
     values = [bytearray(value_of(item)) for item in random_log(rng, 60)]

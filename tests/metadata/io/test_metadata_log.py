@@ -31,7 +31,7 @@ def segment(folder, base, content):
     (folder / f"{base:020}.log").write_bytes(content)
 
 
-def test_one_segment(tmp_path, folder):
+def test_one_segment_is_scanned(tmp_path, folder):
     facts = scan_metadata_log(str(tmp_path))
     assert (facts.state, facts.start_offset, facts.end_offset) == ("directory", 0, 6)
     assert facts.contents.levels == {"metadata.version": 30, "group.version": 1}
@@ -58,7 +58,7 @@ def test_folder_whose_names_may_be_read_and_whose_files_may_not(tmp_path, folder
     assert facts.is_hidden
 
 
-def test_empty_last_segment(tmp_path, folder):
+def test_empty_last_segment_is_accepted(tmp_path, folder):
     segment(folder, 6, b"")
     assert scan_metadata_log(str(tmp_path)).end_offset == 6
 
@@ -92,7 +92,7 @@ def test_files_that_a_running_node_deletes_are_not_damage(tmp_path, folder, monk
     )
 
 
-def test_offsets_out_of_range_and_mixed(tmp_path, folder):
+def test_offsets_out_of_range_are_reported(tmp_path, folder):
     segment(folder, 9, noop(4))
     facts = scan_metadata_log(str(tmp_path))
     assert (facts.segments[-1].out_of_range, facts.mixed_offsets) == (4, True)
@@ -110,7 +110,7 @@ def test_only_the_first_and_the_newest_snapshot_are_read(tmp_path, folder):
     assert facts.latest_snapshot.offset == 4 and facts.first_checkpoint.is_first
 
 
-def test_no_log_and_no_folder(tmp_path):
+def test_missing_log_is_distinguished_from_an_unreadable_folder(tmp_path):
     assert scan_metadata_log(str(tmp_path)).state == "missing"
     assert scan_metadata_log("/nowhere/at/all").state == "missing"
     assert scan_metadata_log("a\0b").state == "unreadable"

@@ -34,7 +34,7 @@ Kafkactl = Callable[..., Run]
         ("s3a://bucket/logs", "s3a"),
     ],
 )
-def test_schemes(source: str, scheme: str | None) -> None:
+def test_scheme_of_a_source_is_found(source: str, scheme: str | None) -> None:
     assert scheme_of(source) == scheme
     assert needs_spark([source]) == (scheme not in (None, "file"))
 
@@ -47,7 +47,7 @@ def test_file_uris_are_paths() -> None:
     assert caught.value.id == "invalid-file-uri"
 
 
-def test_file_uri_on_the_local_engine(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_file_uri_is_read_by_the_local_engine(kafkactl: Kafkactl, tmp_path: Path) -> None:
     write_log(tmp_path / "a log", Shape(records=500, partitions=30))
     uri = (tmp_path / "a log").as_uri()
     answer = kafkactl("dryrun", "replay", uri, "-o", "json").json

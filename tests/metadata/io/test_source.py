@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
     return log
 
 
-def test_folder_and_the_log_directory_around_it(folder: Path):
+def test_folder_is_opened_from_the_log_directory_around_it(folder: Path):
     found = open_source(str(folder))
     assert [(log_file.kind, log_file.base_offset, log_file.epoch) for log_file in found.files(checkpoints=True)] == [
         (CHECKPOINT, 25, 1), (SEGMENT, 0, None), (SEGMENT, 100, None),
@@ -106,7 +106,7 @@ def test_copy_under_another_name(folder: Path, tmp_path: Path):
         ("any", SNAPSHOT_BYTES, CHECKPOINT),
     ],
 )
-def test_single_files(tmp_path: Path, name: str, content: bytes, kind: str):
+def test_single_file_is_opened(tmp_path: Path, name: str, content: bytes, kind: str):
     path = tmp_path / name
     path.write_bytes(content)
     (file,) = open_source(str(path)).files(checkpoints=False)
@@ -147,7 +147,7 @@ def test_folders_that_are_something_else(tmp_path: Path, folder: Path):
     assert refusal(folder) == "not-a-metadata-log"
 
 
-def test_producers_log(tmp_path: Path):
+def test_log_of_another_topic_is_refused(tmp_path: Path):
     data = bytearray(USER_BYTES)
     data[43:51] = (7).to_bytes(8, "big")
     user = tmp_path / "00000000000000000000.log"

@@ -50,7 +50,7 @@ def expected(data: bytes) -> tuple[list[int], list[tuple[int, int]]]:
 
 
 @pytest.mark.parametrize("size", [1, 7, 60, 200, 1000, 10**6])
-def test_sound_log(size: int):
+def test_sound_log_is_walked_without_findings(size: int):
     data = log_of(random.Random(1), 40)
     assert places(data, size) == expected(data)
     assert places(data, size)[1] == []
@@ -75,7 +75,7 @@ def test_damage_in_the_middle_and_at_the_end(seed: int):
     assert places(raw, rng.choice((61, 500, 10**6))) == expected(raw)
 
 
-def test_empty():
+def test_empty_log_has_no_run():
     assert places(b"", 10) == ([], [])
     assert list(walk_runs(iter(()))) == []
 

@@ -103,7 +103,7 @@ class TestGoldens:
             (6, "transaction.version", 2),
         ]
 
-    def test_snapshot_of_a_running_node(self):
+    def test_snapshot_of_a_running_node_is_decoded(self):
         found = decode_checkpoint(golden("snapshot-3.9.2-standalone.checkpoint.bin"))
         types = [record.type for record in records_of(found)]
         assert types[:2] == ["FeatureLevelRecord", "ZkMigrationStateRecord"]
@@ -171,7 +171,7 @@ class TestWriting:
 class TestDamage:
     GOOD = golden("first-4.4.0-standalone.checkpoint.bin")
 
-    def test_empty_file(self):
+    def test_empty_file_is_reported(self):
         found = decode_checkpoint(b"", file="f")
         assert [problem.id for problem in found.problems] == ["no-snapshot-header", "no-snapshot-footer"]
         assert (found.header, found.epoch, found.batches) == (None, None, ())

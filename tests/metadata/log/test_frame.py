@@ -25,7 +25,7 @@ def refused(data: bytes) -> DecodeError:
     return caught.value
 
 
-def test_kafkas_record_of_a_scram_user():
+def test_record_of_a_scram_user_is_decoded_and_encoded_as_kafka_does():
     data = golden("scram-alice.record.bin")
     found = decode_record(data)
     assert (found.type, found.api_key, found.version) == ("UserScramCredentialRecord", 11, 0)
@@ -52,7 +52,7 @@ def test_every_record_at_every_version_round_trips(name: str):
         assert found == MetadataRecord(type=name, api_key=spec.api_key or 0, version=version, data=value)
 
 
-def test_every_byte_of_a_small_record():
+def test_every_byte_of_a_small_record_is_as_specified():
     assert (
         encode_record(FEATURE, 0, {"Name": "x", "FeatureLevel": 2}).hex() == "01" + "0c" + "00" + "0278" + "0002" + "00"
     )

@@ -17,7 +17,7 @@ def test_few_thousand_inputs_give_lines_or_findings():
 
 
 @pytest.mark.slow
-def test_processes_share_a_campaign():
+def test_campaign_is_shared_by_processes():
     campaign = fuzz_log.campaign(400, processes=2)
     assert campaign.inputs == sum(tally.inputs for tally in campaign.tallies.values()) == 402
 

@@ -73,7 +73,7 @@ def test_topic_is_followed_through_its_id():
     assert found(Key(sorts=None, name="a"), *records) == [1, 2, 3, 4, 5, 8]
 
 
-def test_users_and_brokers():
+def test_records_of_users_and_brokers_are_found_by_key():
     records = (
         made("UserScramCredentialRecord", Name="eve"),
         made("AccessControlEntryRecord", Id=ID, Principal="User:eve", ResourceName="r"),

@@ -42,7 +42,7 @@ def test_quorum_state_that_kafka_refuses_is_refused(content: str, error_id: str)
     assert caught.value.file == "quorum-state"
 
 
-def test_errors_name_field_and_place():
+def test_error_has_field_and_place():
     with pytest.raises(DecodeError) as caught:
         decode_quorum_state(V0.replace('{"voterId":1}', '{"voterId":"x"}').encode())
     assert caught.value.path == "QuorumStateData.currentVoters[0].voterId"

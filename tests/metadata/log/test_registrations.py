@@ -60,7 +60,7 @@ def test_broker_is_what_it_said_and_what_was_said_of_it_later() -> None:
 
 
 @pytest.mark.parametrize(("api_key", "fenced"), [(7, True), (8, False)])
-def test_fence_and_unfence_of_old_levels(api_key: int, fenced: bool) -> None:
+def test_fencing_records_of_old_levels_are_applied(api_key: int, fenced: bool) -> None:
     assert read(broker(4, fenced=not fenced), record(api_key, Id=4, Epoch=40)).brokers[4].fenced is fenced
 
 
@@ -132,7 +132,7 @@ def test_controller_led_until_another_one_does_or_it_starts_again() -> None:
     assert log.registrations().led_until == {1: 30, 3: 50}
 
 
-def test_state_of_the_migration_from_zookeeper() -> None:
+def test_state_of_the_migration_is_the_last_recorded() -> None:
     assert read().zk_migration_state is None
     assert read(record(21, ZkMigrationState=1), record(21, ZkMigrationState=2)).zk_migration_state == 2
 

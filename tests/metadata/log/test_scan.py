@@ -98,7 +98,7 @@ def test_stop_of_a_scan_has_its_place_and_reason(data, reason):
 
 
 @pytest.mark.parametrize("magic", [0, 1, 3, 255])
-def test_another_magic(magic):
+def test_batch_of_another_magic_ends_the_walk(magic):
     changed = DATA[:16] + bytes([magic]) + DATA[17:]
     (stop,) = walk(changed)
     assert (stop.reason, stop.magic, stop.crc_matches) == ("magic", magic, True)
@@ -125,7 +125,7 @@ def test_content_that_does_not_decode():
 
 
 @given(st.binary(max_size=300), st.integers(1, 40), st.booleans())
-def test_any_bytes(data, piece, check_crc):
+def test_any_bytes_are_scanned_without_an_exception(data, piece, check_crc):
     contents = Contents(decode_all=True)
     for found in walk(LOG[1] + data, piece=piece, check_crc=check_crc):
         if isinstance(found, FoundBatch):

@@ -76,7 +76,9 @@ def test_records_are_found_where_a_walk_finds_them(count: int, first: int) -> No
     seed=st.integers(0, 9),
     changed=st.lists(st.tuples(st.integers(-4_000, -1), st.integers(0, 255)), max_size=4),
 )
-def test_wrong_bytes_in_a_large_batch(seed: int, changed: list[tuple[int, int]]) -> None:
+def test_wrong_bytes_in_a_large_batch_give_the_image_of_the_reference(
+    seed: int, changed: list[tuple[int, int]]
+) -> None:
     assert_same(with_bytes(sound(seed), changed))
 
 
@@ -127,7 +129,7 @@ def test_rest_of_the_first_batch_of_a_snapshot_goes_by_columns(monkeypatch: pyte
 
 @settings(max_examples=examples(30))
 @given(seed=st.integers(0, 2**32), batches=st.integers(1, 5), level=st.integers(0, 40))
-def test_level_anywhere_in_few_batches(seed: int, batches: int, level: int) -> None:
+def test_level_is_applied_wherever_it_is_in_few_batches(seed: int, batches: int, level: int) -> None:
     rng = random.Random(seed)
     values = [value_of(item) for item in random_log(rng, 60)]
     values.insert(level, LEVEL)

@@ -83,7 +83,7 @@ def test_random_logs(seed, piece):
 
 @pytest.mark.slow
 @given(seed=SEEDS, first=st.integers(0, 130), length=st.integers(0, 130))
-def test_window_of_a_log(seed, first, length):
+def test_window_of_a_log_is_replayed_as_by_the_reference(seed, first, length):
     rng = random.Random(seed)
     data = log_of(map(value_of, random_log(rng, 120)), rng)
     start = carefully(data, end=first).image
@@ -102,7 +102,7 @@ def test_aborts_that_end_a_transaction_all_the_same(seed, kept, piece):
 
 @pytest.mark.slow
 @given(seed=SEEDS, changed=st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12))
-def test_values_with_wrong_bytes_in_them(seed, changed):
+def test_values_with_wrong_bytes_give_the_image_of_the_reference(seed, changed):
     # The CRC is right, as if a broken controller had written them.
     rng = random.Random(seed)
     values = [bytearray(value_of(item)) for item in random_log(rng, 60)]
@@ -115,7 +115,7 @@ def test_values_with_wrong_bytes_in_them(seed, changed):
 
 @pytest.mark.slow
 @given(seed=st.integers(0, 50), changes=st.lists(st.tuples(PLACES, st.integers(1, 255)), min_size=1, max_size=4))
-def test_flipped_bytes(seed, changes):
+def test_flipped_bytes_give_the_image_of_the_reference(seed, changes):
     data = bytearray(generated(seed, 800))
     for place, mask in changes:
         data[place % len(data)] ^= mask

@@ -26,7 +26,7 @@ def test_next_steps_of_a_finalized_cluster_are_reported():
     assert "/migration" in found[-1].evidence["left_behind"]
 
 
-def test_unknown_facts_lead_to_no_remark():
+def test_unknown_facts_cause_no_note():
     seen = world("M11").but(has_tree=False, state=None, versions=dict.fromkeys((1, 2, 3, 3001)), files={})
     assert notes_by_subject(seen.observation()) == {}
 
@@ -39,7 +39,7 @@ def test_level_that_can_rise(level: int, can_rise: bool):
 
 
 @pytest.mark.parametrize("key", ["zookeeper.connect", "inter.broker.protocol.version", "control.plane.listener.name"])
-def test_settings_of_the_past(key: str):
+def test_settings_of_zookeeper_mode_are_reported(key: str):
     observation = world("M11").file(1, key, "x").observation()
     assert notes_by_subject(observation)["zookeeper-settings-left"] == ["broker 1"]
 

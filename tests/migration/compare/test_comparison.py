@@ -142,7 +142,7 @@ def test_one_change_of_any_tree_is_one_difference(data, choice):
         (-1, 5000, 5999, 4000, False),
     ],
 )
-def test_producer_ids(broker, start, end, next_id, equal):
+def test_producer_ids_are_compared(broker, start, end, next_id, equal):
     block = text({"version": 1, "broker": broker, "block_start": str(start), "block_end": str(end)})
     image = replace(IMAGE, next_producer_id=next_id)
     found = compared(_small({"/latest_producer_id_block": block}), image, DUAL).unexplained
@@ -292,7 +292,7 @@ def test_release_must_be_the_same_to_the_level(ibp, equal):
     )
 
 
-def test_controllers_of_another_cluster():
+def test_controllers_of_another_cluster_are_reported():
     facts = replace(DUAL, cluster_ids={"controller 3001": "another", "controller 3002": "Some-cluster-id_22char"})
     (found,) = compared(_small(), IMAGE, facts).unexplained
     assert (found.entity, found.kraft) == ("cluster-id", {"controller 3001": "another"})

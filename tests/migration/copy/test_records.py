@@ -117,24 +117,24 @@ def test_many_acls_of_a_resource_are_divided():
 @pytest.mark.parametrize(
     ("version", "next_id"), [("3.5.1", 4000), ("3.5.2", 5000), ("3.6.0", 4000), ("3.6.1", 5000), ("3.7.0", 5000)]
 )
-def test_next_producer_id(version, next_id):
+def test_next_producer_id_is_copied(version, next_id):
     (record,) = _of("ProducerIdsRecord", _records(version=version))
     assert record["NextProducerId"] == next_id
 
 
 @pytest.mark.parametrize(("version", "tokens"), [("3.5.2", 0), ("3.6.0", 1)])
-def test_tokens(version, tokens):
+def test_tokens_are_copied_by_releases_that_support_them(version, tokens):
     assert len(_of("DelegationTokenRecord", _records(version=version))) == tokens
 
 
 @pytest.mark.parametrize(("version", "brokers"), [("3.5.1", {"1"}), ("3.5.2", {"", "1"})])
-def test_default_of_all_brokers(version, brokers):
+def test_default_of_all_brokers_is_copied(version, brokers):
     found = [record for record in _of("ConfigRecord", _records(version=version)) if record["ResourceType"] == 4]
     assert {record["ResourceName"] for record in found} == brokers
 
 
 @pytest.mark.parametrize(("version", "topics"), [("3.6.0", ["logs", "orders"]), ("3.6.1", ["orders"])])
-def test_topics_that_wait_for_their_deletion(version, topics):
+def test_topics_that_wait_for_their_deletion_are_copied_by_some_releases(version, topics):
     assert [record["Name"] for record in _of("TopicRecord", _records(version=version))] == topics
 
 
@@ -148,7 +148,7 @@ def test_names_of_clients(version, plain):
     assert (None in names, "" in names) == (plain, not plain)
 
 
-def test_each_change_alone_or_joined():
+def test_changes_are_joined_into_batches_since_3_6_2():
     assert len(_batches(version="3.6.1")) > 10
     assert len(_batches(version="3.6.2")) == 3
 
@@ -169,6 +169,6 @@ def test_names_come_back(name):
     assert desanitize(sanitize(name)) == name
 
 
-def test_no_secret_in_a_repr():
+def test_secret_is_absent_from_a_repr():
     tree = parsed({"/config/users/alice": config(**{"SCRAM-SHA-256": CREDENTIAL})})
     assert repr(b"\2" * 32) not in repr(_records(tree))

@@ -68,7 +68,7 @@ def test_node_without_a_file_gets_one(world: FakeWorld) -> None:
 @pytest.mark.parametrize(
     ("fault", "id"), [(FAIL, "hook-failed"), (LIE, "config-not-written"), (TWICE, None), (LATE, None)]
 )
-def test_hooks_that_put_files_badly(world: FakeWorld, fault: str, id: str | None) -> None:
+def test_faulty_hook_of_a_file_is_reported(world: FakeWorld, fault: str, id: str | None) -> None:
     world.faults = [(Verb.PUT_CONFIG, 1, fault)]
     found = put(world).finding
     assert (None if found is None else found.id) == id

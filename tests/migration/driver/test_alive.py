@@ -78,7 +78,7 @@ def test_quorum_with_one_running_controller_is_started_again(tmp_path: Path) -> 
     assert all(controller.running for controller in cluster.controllers)
 
 
-def test_back_from_one_controller_of_three(tmp_path: Path) -> None:
+def test_rollback_stops_the_only_controller_before_its_disk_is_moved(tmp_path: Path) -> None:
     # It runs, so it is stopped before its disk is put aside.
     cluster = FakeCluster()
     for node in cluster.controllers:

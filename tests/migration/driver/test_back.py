@@ -44,7 +44,7 @@ def assert_back(cluster: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_back_from_every_phase(phase: str, tmp_path: Path) -> None:
+def test_rollback_is_done_from_every_phase(phase: str, tmp_path: Path) -> None:
     cluster = at_phase(phase)
     result = go_back(FakeWorld(cluster), tmp_path)
     assert (result.outcome, result.findings) == (Outcome.DONE, result.findings)

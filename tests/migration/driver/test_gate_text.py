@@ -54,7 +54,7 @@ def test_controller_known_from_the_quorum_only_is_named_in_the_wait() -> None:
         (_M7, 2, "broker 2 answers and runs in migration mode, registered as migrating"),
     ],
 )
-def test_broker_by_its_mode_and_its_own_registration(seen: Seen, id: int, words: str) -> None:
+def test_gate_shows_the_mode_and_registration_of_a_broker(seen: Seen, id: int, words: str) -> None:
     assert observed_instead(seen.observation(), restart(id, Role.BROKER)) == words
 
 
@@ -71,7 +71,7 @@ def test_quorum_that_is_waited_for(controllers: dict[int, bool | None], words: s
     assert observed_instead(observation, wait(Move.WAIT_QUORUM)) == words
 
 
-def test_quorum_without_a_leader() -> None:
+def test_gate_shows_a_quorum_without_a_leader() -> None:
     observation = _with_answer(QuorumSeen(partition_error=6))
     assert observed_instead(observation, wait(Move.WAIT_QUORUM)) == "no controller leads yet"
 

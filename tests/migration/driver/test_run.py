@@ -56,7 +56,7 @@ def assert_on_kraft(cluster: FakeCluster) -> None:
     assert all(broker.running and broker.mode is Mode.KRAFT for broker in cluster.brokers)
 
 
-def test_all_the_way_and_over_the_point_of_no_return(tmp_path: Path) -> None:
+def test_migration_is_finalized_and_a_rollback_is_refused_afterwards(tmp_path: Path) -> None:
     cluster = FakeCluster()
     world = FakeWorld(cluster)
     result = forward(world, tmp_path)
@@ -74,7 +74,7 @@ def test_all_the_way_and_over_the_point_of_no_return(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("until", ["M3", "M4", "M4L", "M6"])
-def test_until_a_state_and_on(until: str, tmp_path: Path) -> None:
+def test_run_ends_at_the_given_state_and_is_resumed(until: str, tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = forward(FakeWorld(cluster), tmp_path, until=until)
     assert (result.outcome, result.state_after) == (Outcome.DONE, until), result.findings
@@ -83,7 +83,7 @@ def test_until_a_state_and_on(until: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_back_and_forward_again(tmp_path: Path) -> None:
+def test_migration_is_done_after_a_rollback(tmp_path: Path) -> None:
     cluster = FakeCluster()
     assert forward(FakeWorld(cluster), tmp_path, until="M6").outcome is Outcome.DONE
     assert back(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
@@ -158,7 +158,7 @@ def test_unknown_checks_have_to_be_accepted_by_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_barrier_before_the_last_broker(tmp_path: Path) -> None:
+def test_run_is_refused_at_the_barrier_before_the_last_broker(tmp_path: Path) -> None:
     cluster = FakeCluster()
 
     def ask(_route, step):
@@ -196,7 +196,9 @@ def test_blocker_during_a_run_stops_the_run(tmp_path: Path) -> None:
         (Verb.RESTART, 3, LATE, "hook-timed-out"),
     ],
 )
-def test_hooks_that_misbehave(verb: Verb, node: int, fault: str, id: str | None, tmp_path: Path) -> None:
+def test_migration_is_done_after_a_faulty_hook(
+    verb: Verb, node: int, fault: str, id: str | None, tmp_path: Path
+) -> None:
     cluster = FakeCluster()
     world = FakeWorld(cluster)
     if verb is Verb.RESTART:
@@ -310,7 +312,7 @@ def test_nothing_is_begun_where_nothing_is_seen(tmp_path: Path) -> None:
         forward(world, tmp_path)
 
 
-def test_two_drivers_at_once(tmp_path: Path) -> None:
+def test_second_driver_is_refused(tmp_path: Path) -> None:
     world = FakeWorld(FakeCluster())
     crew = open_crew(world, tmp_path)
     with crew.journal, pytest.raises(RefusedError) as caught:
@@ -397,7 +399,7 @@ def test_controller_counts_when_it_has_caught_up(
         ("M6", BACK, 12, "controller-still-runs"),  # the other one starts them again
     ],
 )
-def test_another_driver_in_the_other_direction(phase: str, goal: str, act: int, id: str, tmp_path: Path) -> None:
+def test_driver_in_the_other_direction_is_detected(phase: str, goal: str, act: int, id: str, tmp_path: Path) -> None:
     # Whatever knows no lock is not kept out; that the state goes the other way shows it.
     cluster, acts = at_phase(phase), []
     world = FakeWorld(cluster)

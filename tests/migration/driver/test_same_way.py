@@ -89,7 +89,7 @@ def test_after_a_run_was_killed_the_rest_is_what_is_shown(stride: int, phase: st
     assert acts > 6 + 2 * stride
 
 
-def test_facts_from_the_journal_extend_the_shown_rollback() -> None:
+def test_shown_rollback_includes_facts_from_the_journal() -> None:
     # In ZooKeeper mode without a sign of a migration: the origin of the leftovers cannot be observed.
     cluster = at_phase("M0")
     cluster.stop(2)

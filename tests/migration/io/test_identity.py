@@ -92,7 +92,7 @@ def quorum() -> Iterator[FakeQuorum]:
         yield made
 
 
-def test_controller_from_3_7_on(quorum: FakeQuorum) -> None:
+def test_identity_of_a_controller_is_known_from_3_7_on(quorum: FakeQuorum) -> None:
     seen = asked(str(quorum.address(2)))
     assert (seen.role, seen.cluster_id, seen.node_id) == (Role.CONTROLLER, OTHER, 2)
 

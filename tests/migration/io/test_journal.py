@@ -127,7 +127,7 @@ def test_kept_file_that_is_gone_or_differs_is_reported(tmp_path: Path, damage) -
         assert journal.kept(name) == b"content"
 
 
-def test_two_drivers_at_once(tmp_path: Path) -> None:
+def test_journal_of_another_driver_is_refused(tmp_path: Path) -> None:
     with opened(tmp_path / "j"), pytest.raises(RefusedError) as caught:
         opened(tmp_path / "j")
     assert caught.value.id == "another-kafkactl-is-changing"

@@ -130,7 +130,7 @@ def test_port_is_open_refused_or_unknown(tmp_path: Path) -> None:
     assert world_of(tmp_path, broker="nowhere.invalid:9092").listens(1) is None
 
 
-def test_brokers_own_word_about_its_controller(tmp_path: Path) -> None:
+def test_controller_of_a_broker_is_read_from_its_own_answer(tmp_path: Path) -> None:
     body = {"Brokers": [], "ClusterId": "x", "ControllerId": 2, "Topics": []}
     with FakeBroker(lambda asked: Reply(body=body) if asked.name == "Metadata" else None) as broker:
         world = world_of(tmp_path, broker=str(broker.address))

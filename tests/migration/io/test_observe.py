@@ -112,7 +112,7 @@ def ids(found: Observation) -> list[str]:
     return [finding.id for finding in found.findings]
 
 
-def test_cluster(tmp_path: Path, zookeeper: None):
+def test_cluster_is_observed(tmp_path: Path, zookeeper: None):
     with cluster(tmp_path, zookeeper_broker(), zookeeper_broker(ready=True)) as inventory:
         found = seen(inventory)
     assert ids(found) == []
@@ -214,7 +214,7 @@ def test_hanging_controller_is_not_reported_as_gone(tmp_path: Path, zookeeper: N
     assert "which is not gone" not in words["controller 2"]
 
 
-def test_port_of_the_other_kind(tmp_path: Path, zookeeper: None):
+def test_address_of_another_kind_of_node_is_reported(tmp_path: Path, zookeeper: None):
     with cluster(tmp_path, zookeeper_broker()) as inventory:
         broker, first, second = inventory.nodes
         wrong = changed(broker, address=first.address), changed(first, address=broker.address), second
@@ -224,7 +224,7 @@ def test_port_of_the_other_kind(tmp_path: Path, zookeeper: None):
     assert found.nodes[0].api_versions is None
 
 
-def test_another_cluster(tmp_path: Path, zookeeper: None):
+def test_node_of_another_cluster_is_reported(tmp_path: Path, zookeeper: None):
     with cluster(tmp_path, zookeeper_broker(cluster_id="other"), more='[hooks]\ntemplate = "manual"') as inventory:
         found = seen(changed(inventory, cluster_id="third"), with_logs=False)
     assert ids(found) == ["zookeeper-of-another-cluster"]
@@ -258,7 +258,7 @@ def test_lock_that_may_not_be_read_costs_itself_alone(tmp_path: Path, monkeypatc
     assert found.tree is not None and found.lock is None
 
 
-def test_files_of_this_machine(tmp_path: Path, zookeeper: None):
+def test_files_of_this_machine_are_read(tmp_path: Path, zookeeper: None):
     disk = tmp_path / "disk"
     disk.mkdir()
     (disk / "meta.properties").write_text("#\nversion=0\nbroker.id=11\n")
@@ -272,7 +272,7 @@ def test_files_of_this_machine(tmp_path: Path, zookeeper: None):
     assert node.config_text == f"log.dirs={disk}\nname=é\n"
 
 
-def test_strays_of_this_machine(tmp_path: Path, zookeeper: None):
+def test_strays_of_this_machine_are_reported(tmp_path: Path, zookeeper: None):
     for name in ("orders-0", "logs-1.4f0c-stray"):
         (tmp_path / "disk" / name).mkdir(parents=True)
     for id in (11, 1, 2):
@@ -284,7 +284,7 @@ def test_strays_of_this_machine(tmp_path: Path, zookeeper: None):
     assert ("partitions-became-strays", "broker 11") in [(finding.id, finding.subject) for finding in blocking]
 
 
-def test_strays_by_hook(tmp_path: Path, zookeeper: None):
+def test_strays_are_read_by_hook(tmp_path: Path, zookeeper: None):
     code = "import sys; print(*[one + '/a-0.1-stray' for one in sys.argv[1:]], sep=chr(10))"
     more = f"[hooks]\nfs_probe = ['{sys.executable}', '-c', \"{code}\", '{{log_dirs*}}']"
     found = _one(tmp_path, more=more, each='log_dirs = ["/d1", "/d2"]')
@@ -335,7 +335,7 @@ def test_disk_that_was_not_looked_at_is_not_empty(tmp_path: Path, zookeeper: Non
 @pytest.mark.parametrize(
     ("said", "is_empty"), [("print(d)", True), ("print(d, d + '/a-0', sep=chr(10))", False), ("0", None)]
 )
-def test_empty_disk_by_hook(tmp_path: Path, zookeeper: None, said: str, is_empty: bool | None):
+def test_empty_disk_is_read_by_hook(tmp_path: Path, zookeeper: None, said: str, is_empty: bool | None):
     code = f"import sys; d = sys.argv[1]; {said}"
     more = f"[hooks]\nfs_probe = ['{sys.executable}', '-c', \"{code}\", '{{log_dirs*}}']"
     found = _one(tmp_path, more=more, each='log_dirs = ["/d1"]')
@@ -390,7 +390,7 @@ def test_hook_that_fails(tmp_path: Path, zookeeper: None):
     assert found.brokers[0].config is None
 
 
-def test_metrics_by_hook(tmp_path: Path, zookeeper: None):
+def test_metrics_are_read_by_hook(tmp_path: Path, zookeeper: None):
     code = "import sys; print(sys.argv[1].split('=')[-1], 'Value:', len(sys.argv[1]))"
     found = _one(tmp_path, more=f"[hooks]\njmx = ['{sys.executable}', '-c', \"{code}\", '{{mbean}}']")
     metrics = found.brokers[0].metrics
@@ -457,7 +457,7 @@ def test_command_where_nothing_is_there(kafkactl: Kafkactl, tmp_path: Path):
         ([], "wrong-usage"),
     ],
 )
-def test_command_without_an_inventory(kafkactl: Kafkactl, tmp_path: Path, words: list[str], id: str):
+def test_command_without_an_inventory_is_refused(kafkactl: Kafkactl, tmp_path: Path, words: list[str], id: str):
     run = kafkactl("migrate", "observe", *words, "--out", tmp_path / "out", "-o", "json")
     assert run.code == 2
     assert run.error["id"] == id

@@ -63,7 +63,7 @@ def ids(found) -> list[str]:
     return [finding.id for finding in found.findings]
 
 
-def test_whole_observation(tmp_path: Path):
+def test_whole_observation_is_saved_and_loaded(tmp_path: Path):
     leads = quorum(LeaderId=3001, LeaderEpoch=4, HighWatermark=6, Observers=[{"ReplicaId": 1, "LogEndOffset": 6}])
     config = "broker.id=1\nzookeeper.connect=zk1:2181/kafka\n"
     folder = saved(
@@ -139,7 +139,7 @@ def test_every_field_may_be_null(tmp_path: Path):
     assert found.tree.chroot == "/kafka"
 
 
-def test_only_a_tree(tmp_path: Path):
+def test_tree_is_loaded_alone(tmp_path: Path):
     (tmp_path / "zk.jsonl.gz").write_bytes(encode_znodes(znodes(small())))
     found = load_observation(str(tmp_path))
     assert ids(found) == ["observation-without-nodes"]
@@ -236,12 +236,12 @@ def test_configuration_that_java_refuses(tmp_path: Path):
         {"/data/1": {"version": "1", "node.id": "7"}},
     ],
 )
-def test_meta_properties_in_any_dress(tmp_path: Path, given: object):
+def test_meta_properties_are_read_in_any_form(tmp_path: Path, given: object):
     found = load_observation(saved(tmp_path, observation(node(meta_properties=given))))
     assert found.nodes[0].meta_properties == {"version": "1", "node.id": "7"}
 
 
-def test_damaged_tree_and_a_damaged_log(tmp_path: Path):
+def test_damaged_tree_and_log_are_reported(tmp_path: Path):
     folder = saved(tmp_path, observation(node()))
     tree = (tmp_path / "zk.jsonl.gz").read_bytes()
     (tmp_path / "zk.jsonl.gz").write_bytes(tree[: len(tree) // 2])
@@ -274,7 +274,7 @@ def test_rollback_with_a_cut_tree_is_refused(tmp_path: Path, cut: Callable[[byte
     assert plan_rollback(load_observation(folder)).outcome is Outcome.REFUSED
 
 
-def test_log_without_its_beginning(tmp_path: Path):
+def test_log_without_its_beginning_is_unreadable(tmp_path: Path):
     folder = saved(tmp_path, observation())
     log = LogWriter(first_offset=500)
     log.leader(3001)
@@ -284,7 +284,7 @@ def test_log_without_its_beginning(tmp_path: Path):
     assert found.log is None
 
 
-def test_several_trees_and_no_chroot(tmp_path: Path):
+def test_several_trees_without_a_chroot_are_unreadable(tmp_path: Path):
     folder = saved(tmp_path, observation(zookeeper={}))
     both = [*znodes(small(), "/kafka"), *znodes(small(), "/other")]
     (tmp_path / "zk.jsonl.gz").write_bytes(encode_znodes(both))

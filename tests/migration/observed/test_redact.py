@@ -41,7 +41,7 @@ log.dirs=/a,\\
 """
 
 
-def test_configuration():
+def test_secrets_of_a_configuration_are_redacted():
     text = redact_config(CONFIG)
     assert not leaks(text)
     found, before = properties(text), properties(CONFIG)
@@ -82,7 +82,7 @@ _LINES = st.lists(
 @given(_LINES)
 @example([("#ssl.key.password", "=\\\n  ", "", "\n")])
 @example([("#ssl.key.password", "=\\\n  ", "", "\\\n"), ("my.secret", "=", "", "\n")])
-def test_any_configuration(lines):
+def test_secrets_of_any_configuration_are_redacted(lines):
     secret = ("password", "secret", "jaas")
     text = "".join(
         key + between + (value + SECRET + value if any(word in key for word in secret) else value)
@@ -119,7 +119,7 @@ def _log() -> LogWriter:
     return log
 
 
-def test_log():
+def test_secrets_of_a_log_are_redacted():
     log = _log()
     data = redacted(log.data)
     assert not leaks(data)

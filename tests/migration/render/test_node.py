@@ -33,7 +33,7 @@ def _ids(made):
     return [finding.id for finding in made.findings]
 
 
-def test_broker_in_migration_mode():
+def test_file_of_a_broker_in_migration_mode_is_rendered():
     made = _made(broker(1), MIGRATION)
     before = dict(broker(1).given)
     assert made.findings == ()
@@ -46,7 +46,7 @@ def test_broker_in_migration_mode():
     assert made.removed == ()
 
 
-def test_broker_on_kraft():
+def test_file_of_a_broker_on_kraft_is_rendered():
     made = _made(broker(1), KRAFT)
     assert made.findings == ()
     found = _read(made)
@@ -63,7 +63,7 @@ def test_broker_on_kraft():
     assert not [key for key in found if key.startswith("zookeeper.")]
 
 
-def test_controller_with_the_flag_and_without():
+def test_files_of_a_controller_are_rendered_with_and_without_the_flag():
     first = _made(controller(3001), MIGRATION)
     assert first.findings == ()
     found = _read(first)
@@ -162,7 +162,7 @@ def test_control_plane_listener_goes_with_zookeeper():
     assert "control.plane.listener.name" in _made(node, KRAFT, *others).removed
 
 
-def test_secured_controller_listener():
+def test_secured_controller_listener_is_rendered():
     secured = {"listener_security_protocol_map": "CONTROLLER:SASL_SSL", "sasl_mechanism_controller_protocol": "PLAIN"}
     others = (broker(2), controller(3001, **secured), controller(3002, **secured))
     made = _made(broker(1), MIGRATION, *others)
@@ -177,7 +177,7 @@ def test_secured_controller_listener():
     assert _ids(_made(node, MIGRATION, *others)) == []
 
 
-def test_brokers_that_ask_controllers_for_credentials():
+def test_credentials_for_the_controllers_are_rendered():
     secured = {
         "listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,INTERNAL:SASL_SSL",
         "sasl_mechanism_inter_broker_protocol": "PLAIN",
@@ -207,7 +207,7 @@ def test_brokers_that_ask_controllers_for_credentials():
         ([broker(1, password_encoder_secret="${file:/s:x}"), controller(3001)], "render-secret-not-shown"),
     ],
 )
-def test_conflicting_files_lead_to_a_finding_and_no_value(nodes, id):
+def test_conflicting_files_are_reported_without_their_values(nodes, id):
     facts = cluster_facts(nodes)
     assert id in [finding.id for finding in facts.findings]
     assert "hunter2" not in str([finding.to_dict() for finding in facts.findings])
@@ -352,7 +352,7 @@ def test_keystores_for_zookeeper_are_needed_on_the_controllers_too():
     assert _ids(made) == ["render-file-needed"]
 
 
-def test_all_files_of_a_cluster():
+def test_all_files_of_a_cluster_are_rendered():
     nodes = cluster()
     made = render_cluster(nodes, cluster_facts(nodes))
     assert [(rendered.node, rendered.phase.value) for rendered in made[:4]] == [

@@ -30,7 +30,7 @@ _M8 = HEALTHY["M8"]
         (None, "broker-1:9092", False),
     ],
 )
-def test_addresses_of_one_place(left: str | None, right: str, same: bool) -> None:
+def test_addresses_of_one_place_are_equal(left: str | None, right: str, same: bool) -> None:
     assert _same(left, right) is same
 
 

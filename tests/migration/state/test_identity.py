@@ -135,7 +135,7 @@ def test_observation_without_the_question_is_judged_by_the_disks() -> None:
     refused_everywhere(but(seen, "controller 3001", meta_properties={"cluster.id": OTHER}), "cluster-id-mismatch")
 
 
-def test_disks_of_other_nodes() -> None:
+def test_disks_of_other_nodes_are_refused() -> None:
     refused_everywhere(but(three("M6"), "controller 3002", meta_properties={"node.id": "3"}), "disk-of-another-node")
     refused_everywhere(but(three("M6"), "broker 2", meta_properties={"broker.id": "3"}), "disk-of-another-node")
 

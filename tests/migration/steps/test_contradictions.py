@@ -100,7 +100,7 @@ def test_log_that_waits_for_the_copy_while_a_broker_runs_on_kraft() -> None:
     ],
     ids=["written", "a minute ago", "longer ago", "not written"],
 )
-def test_controllers_next_to_a_zookeeper_controller_and_an_offset(age_ms: int, state: State) -> None:
+def test_controllers_next_to_a_zookeeper_controller_are_stopped_first(age_ms: int, state: State) -> None:
     seen = without_state(_M6.but(holder="zk", migration_age_ms=age_ms))
     assert observed_state(seen).state is state
     assert plan_forward(seen).outcome is Outcome.REFUSED
@@ -108,7 +108,7 @@ def test_controllers_next_to_a_zookeeper_controller_and_an_offset(age_ms: int, s
 
 
 @pytest.mark.parametrize("seen", [_M4L, _M6, _M8], ids=["M4L", "M6", "M8"])
-def test_without_znodes_and_without_a_state_of_the_quorum(seen: Seen) -> None:
+def test_evidence_is_insufficient_without_znodes_and_quorum(seen: Seen) -> None:
     found = changed(without_state(seen), tree=None)
     assert observed_state(found).state is State.NOT_ENOUGH_EVIDENCE
     assert blocked(found) == {"not-enough-evidence"}
@@ -139,7 +139,7 @@ def test_no_controller_for_a_moment_is_not_a_reason_to_raise_the_epoch() -> None
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_brokers_of_another_cluster_than_zookeeper(name: str) -> None:
+def test_no_step_is_planned_for_brokers_of_another_cluster(name: str) -> None:
     own = HEALTHY[name].observation()
     other = {"cluster.id": "AnotherClusterAnotherC", "version": "0"}
     assert other["cluster.id"] != CLUSTER_ID

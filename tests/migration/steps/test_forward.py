@@ -85,7 +85,7 @@ WAYS: dict[str, tuple[Seen, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_forward_plan(name: str) -> None:
+def test_forward_plan_has_the_expected_steps(name: str) -> None:
     seen, expected = WAYS[name]
     plan = plan_forward(seen.observation())
     assert (plan.outcome, pending(plan)) == (Outcome.PLANNED, expected), plan.findings

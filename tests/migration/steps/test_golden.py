@@ -100,12 +100,12 @@ def test_every_capture_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_state_of_a_real_cluster(name: str) -> None:
+def test_state_of_a_real_cluster_is_recognised(name: str) -> None:
     assert observed_state(capture(name)).state == CAPTURES[name][0]
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_rollback_of_a_real_cluster(name: str) -> None:
+def test_rollback_of_a_real_cluster_has_the_expected_steps(name: str) -> None:
     plan, expected = plan_rollback(capture(name)), CAPTURES[name][1]
     assert (plan.outcome is Outcome.REFUSED) is (expected is None), plan.findings
     left = [step.action.value if step.node is None else f"{step.action} {step.node}" for step in plan.pending]

@@ -45,7 +45,7 @@ SIX = {1: "b", 2: "a", 3: "c", 4: "a", 5: "b", 6: "c"}
     ],
     ids=["no racks", "three racks", "one rack", "some without"],
 )
-def test_into_migration_mode(racks: dict[int, str], order: list[int]) -> None:
+def test_brokers_enter_migration_mode_in_order(racks: dict[int, str], order: list[int]) -> None:
     seen = HEALTHY["M3"].but(modes=dict.fromkeys(SIX, Mode.ZK))
     steps = plan_forward(in_racks(seen, racks)).steps
     found = [step.node for step in steps if step.action is Move.RESTART_NODE and step.file is File.MIGRATION]
@@ -54,7 +54,7 @@ def test_into_migration_mode(racks: dict[int, str], order: list[int]) -> None:
     assert set(barriers) == {1}
 
 
-def test_to_kraft_and_back_rack_by_rack() -> None:
+def test_brokers_are_restarted_rack_by_rack() -> None:
     modes = dict.fromkeys(SIX, MIG)
     seen = HEALTHY["M6"].but(modes=modes, registered=dict.fromkeys(SIX, True))
     assert restarted(plan_forward(in_racks(seen, SIX)), File.KRAFT) == [1, 5, 2, 4, 3, 6]

@@ -131,7 +131,7 @@ WAYS: dict[str, tuple[Seen, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_rollback(name: str) -> None:
+def test_rollback_has_the_expected_steps(name: str) -> None:
     seen, expected = WAYS[name]
     plan = planned(seen)
     assert (plan.outcome, actions(plan)) == (Outcome.PLANNED, expected), plan.findings
@@ -194,7 +194,7 @@ REFUSED: dict[str, tuple[Seen, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name: str) -> None:
+def test_rollback_is_refused_with_a_reason(name: str) -> None:
     seen, reason = REFUSED[name]
     plan = planned(seen)
     assert (plan.outcome, plan.steps, plan.findings[0].id) == (Outcome.REFUSED, (), reason)
@@ -330,7 +330,7 @@ def of_another_cluster(seen: Seen) -> Observation:
 
 
 @pytest.mark.parametrize("seen", [_M6, _M7, _M8], ids=["M6", "M7", "M8"])
-def test_znodes_and_log_of_different_clusters(seen: Seen):
+def test_znodes_and_log_of_different_clusters_are_refused(seen: Seen):
     stranger = "tree-and-log-of-different-clusters"
     observation = of_another_cluster(seen)
     plan = plan_rollback(observation)

@@ -50,7 +50,7 @@ def test_healthy_tree_is_parsed_without_findings():
     assert parsed().hidden == ()
 
 
-def test_cluster():
+def test_cluster_is_parsed():
     tree = parsed()
     assert tree.cluster_id == CLUSTER_ID
     assert tree.controller == ZkController(broker_id=1, kraft_epoch=-1, ephemeral=True, version=7)
@@ -70,7 +70,7 @@ def test_cluster():
     )
 
 
-def test_topics():
+def test_topics_are_parsed():
     tree = parsed()
     state = ZkPartitionState(
         leader=2, leader_epoch=4, isr=(2,), leader_recovery_state=0, controller_epoch=3, partition_epoch=7
@@ -85,7 +85,7 @@ def test_topics():
     assert tree.topic_configs == {"orders": {"retention.ms": "1000", "cleanup.policy": "compact"}}
 
 
-def test_settings_of_brokers_and_clients():
+def test_settings_of_brokers_and_clients_are_parsed():
     tree = parsed()
     assert tree.broker_configs[""] == {"log.cleaner.threads": "2"}
     assert list(tree.broker_configs["1"]) == ["listener.name.sasl.ssl.key.password"]
@@ -101,7 +101,7 @@ def test_settings_of_brokers_and_clients():
     assert tree.scram == {(1, "alice"): keys, (2, "bob@x.com"): keys}
 
 
-def test_access():
+def test_acls_and_tokens_are_parsed():
     tree = parsed()
     assert tree.acls == (
         _acl(4, "kafka-cluster", 3, "User:kafka", "*", 9, 3),
@@ -127,7 +127,7 @@ def _acl(*values: object) -> ZkAcl:
     return ZkAcl(**dict(zip(names, values, strict=True)))
 
 
-def test_work_in_progress():
+def test_work_in_progress_is_parsed():
     partitions = [{"topic": "orders", "partition": 1, "replicas": [1, 2]}]
     tree = parsed(
         {
@@ -160,7 +160,7 @@ def test_migration_znode_and_controller_are_parsed():
     assert tree.controller.is_kraft
 
 
-def test_old_layouts():
+def test_old_layouts_are_parsed():
     tree = parsed(
         {
             "/controller": text({"version": 1, "brokerid": 2, "timestamp": "1"}),
@@ -246,7 +246,7 @@ def test_no_secret_is_shown():
 
 
 @given(st.sampled_from(sorted(small())), st.none() | st.binary(max_size=20) | JSON.map(text))
-def test_any_bytes_in_any_place(path, data):
+def test_any_bytes_in_any_place_are_parsed_without_an_exception(path, data):
     tree = parsed({path: data})
     assert isinstance(tree, KafkaTree)
     assert all(finding.id and finding.message for finding in tree.findings)

@@ -55,7 +55,7 @@ def test_encrypted_password_is_decoded(password):
 
 
 @pytest.mark.parametrize("digest", ["sha1", "sha256", "sha512"])
-def test_every_key_algorithm_of_kafka(digest):
+def test_every_key_algorithm_of_kafka_is_decoded(digest):
     assert decode_password(encrypted("pw", digest=digest), _SECRET) == "pw"
 
 

@@ -117,14 +117,14 @@ def test_harmless_oddity_of_a_znode_is_reported(path, data, id, severity):
     assert (finding.id, finding.subject, finding.severity) == (id, path, severity)
 
 
-def test_ids_of_topics():
+def test_invalid_ids_of_topics_are_reported():
     twin = text({"version": 3, "partitions": {}, "topic_id": ORDERS_ID})
     none = text({"version": 3, "partitions": {}, "topic_id": "A" * 22})
     assert ids(parsed({"/brokers/topics/twin": twin})) == ["duplicate-topic-id"]
     assert ids(parsed({"/brokers/topics/none": none})) == ["duplicate-topic-id"]
 
 
-def test_partition_without_a_state():
+def test_partition_without_a_state_is_reported():
     tree = parse_znodes(znodes(without(small(), [STATE])))
     assert ids(tree) == ["partition-without-state"]
     assert tree.topics["orders"].partitions[0].state is None

@@ -95,7 +95,7 @@ def test_null_data_and_empty_data_differ():
     assert parse_znode(b'{"path":"/x","data":""}').data == b""
 
 
-def test_no_secret_in_a_repr():
+def test_secret_is_absent_from_a_repr():
     assert "secret" not in repr(ZNODE)
     assert "hash" not in repr(ZNODE)
 

@@ -265,7 +265,7 @@ def test_cluster_that_is_behind_the_journal(run):
     assert (result.outcome, _ids(result)) == (Outcome.REFUSED, {"cluster-behind-journal"})
 
 
-def test_conversion(run):
+def test_conversion_waits_until_all_voters_support_the_level(run):
     not_yet = Answer(code=95, message="because not all of the voters support it")
     quorum = SteppedQuorum(world=world("1 2 3", static=True), rehearsals=[not_yet, not_yet, OK])
     result = run(quorum, CONVERT)

@@ -75,7 +75,7 @@ def ids(readings):
     return [finding.id for reading in readings for finding in reading.findings]
 
 
-def test_whole_disk(disk):
+def test_whole_disk_is_read(disk):
     log = noop(0) + voters_batch(1, (1, 2), epoch=3) + noop(2, epoch=4)
     root = disk(**{FIRST: first_checkpoint(1, 2, 3), SEGMENT: log, "quorum-state": election()})
     reading = read_disk(str(root))
@@ -113,7 +113,7 @@ def test_formatted_disk_that_never_started(disk):
     ("name", "epoch", "dynamic"),
     [("segment-4.3.1-static.log.bin", None, None), ("segment-4.4.0-standalone.log.bin", None, None)],
 )
-def test_segments_of_real_nodes(disk, name, epoch, dynamic):
+def test_segments_of_real_nodes_are_read_without_findings(disk, name, epoch, dynamic):
     reading = read_disk(str(disk(**{SEGMENT: golden(name)})))
     assert reading.findings == ()
     assert reading.seen.log_end_offset > 0 and reading.seen.last_epoch >= 1
@@ -177,7 +177,7 @@ def test_meta_properties_without_an_id_leave_the_node_unknown(disk, content):
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 61, golden("first-4.4.0-standalone.checkpoint.bin")[:80]])
-def test_snapshot_of_any_bytes(disk, content):
+def test_snapshot_of_any_bytes_is_reported_as_not_read(disk, content):
     reading = read_disk(str(disk(**{FIRST: content, SEGMENT: noop(0)})))
     assert (reading.seen.voters, reading.seen.log_end_offset, ids([reading])) == (None, 1, ["disk-not-read"])
 

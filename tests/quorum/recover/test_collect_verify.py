@@ -38,7 +38,7 @@ def verified(kafkactl: Cli, plan: Path, *words: object) -> tuple[int, dict]:
     return run.code, run.json
 
 
-def test_directory_as_planned(kafkactl: Cli, tmp_path: Path):
+def test_directory_as_planned_is_verified(kafkactl: Cli, tmp_path: Path):
     plan = recovered(kafkactl, tmp_path)
     code, answer = verified(kafkactl, plan, "--log-dir", tmp_path / "b11")
     assert (code, answer["checked"], answer["findings"]) == (0, ["directory", "folders"], [])
@@ -54,7 +54,7 @@ def test_directory_that_was_changed(kafkactl: Cli, tmp_path: Path, name: str):
     assert (code, {finding["id"] for finding in answer["findings"]}) == (7, {"recovery-differs"})
 
 
-def test_directory_on_another_host(kafkactl: Cli, tmp_path: Path):
+def test_directory_on_another_host_is_reported(kafkactl: Cli, tmp_path: Path):
     plan = recovered(kafkactl, tmp_path)
     (tmp_path / "new").rename(tmp_path / "elsewhere")
     code, answer = verified(kafkactl, plan)

@@ -77,7 +77,7 @@ def survivors(root: Path) -> list[Path]:
 LOST = ("--lost", "1,3")
 
 
-def test_complete_survivor(recover: Recovery, tmp_path: Path):
+def test_complete_survivor_loses_nothing_and_stays_unchanged(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     sources = {path: tree(path) for path in disks}
     planned = recover.plan(*LOST, disks=disks)
@@ -181,7 +181,7 @@ def test_worse_disk_is_not_taken_in_silence(recover: Recovery, tmp_path: Path):
     assert recover(*accepted, "--confirm", CLUSTER, "--confirm-loss", 3, disks=disks).code == 0
 
 
-def test_no_confirmation_no_write(recover: Recovery, tmp_path: Path):
+def test_nothing_is_written_without_confirmation(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     for words, id in ((("--yes",), "confirmation-missing"), (("--confirm", "other"), "confirmation-mismatch")):
         run = recover(*LOST, *words, disks=disks)
@@ -220,7 +220,7 @@ def test_older_snapshot_and_the_log_behind_it_may_still_be(recover: Recovery, tm
     assert recover.plan(*LOST, disks=disks)["source"]["end_offset"] == whole_log().end
 
 
-def test_nothing_but_a_snapshot(recover: Recovery, tmp_path: Path):
+def test_quorum_is_recovered_from_a_snapshot_alone(recover: Recovery, tmp_path: Path):
     made = disk(tmp_path / "c2", 2)
     from kafkactl.core.frozen import changed
 
@@ -259,7 +259,7 @@ def test_voter_without_a_disk_or_loss_is_refused(recover: Recovery, tmp_path: Pa
     assert recover.refused("--lost", 1, disks=survivors(tmp_path)) == ["voter-disk-not-shown"]
 
 
-def test_disks_of_two_clusters(recover: Recovery, tmp_path: Path):
+def test_disks_of_two_clusters_are_refused(recover: Recovery, tmp_path: Path):
     strange = disk(tmp_path / "c3", 3, lagging_log(), cluster="AAAAAAAAAAAAAAAAAAAAAA")
     assert "cluster-id-differs" in recover.refused("--lost", 1, disks=[*survivors(tmp_path), strange])
 
@@ -293,7 +293,7 @@ def test_target_on_which_a_node_has_started(recover: Recovery, tmp_path: Path):
     assert f"`kafkactl quorum recover verify {recover.out}.recovery.json`" in found["next_step"]
 
 
-def test_target_inside_a_source(recover: Recovery, tmp_path: Path):
+def test_target_inside_a_source_is_refused(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     recover.out = disks[0] / "new"
     assert recover.refused(*LOST, disks=disks) == ["target-in-source"]
@@ -325,7 +325,7 @@ def test_brokers_may_not_run_where_something_is_missing(recover: Recovery, tmp_p
     assert found == ["brokers-must-stop"]
 
 
-def test_strays_and_topics_that_return(recover: Recovery, tmp_path: Path):
+def test_strays_and_topics_that_return_are_reported_as_losses(recover: Recovery, tmp_path: Path):
     disks = [disk(tmp_path / "c1", 1, lagging_log()), *broker_disks(tmp_path)]
     planned = recover.plan("--lost", "2,3", disks=disks, code=3)
     losses = planned["losses"]
@@ -342,7 +342,7 @@ def test_strays_and_topics_that_return(recover: Recovery, tmp_path: Path):
 
 
 @pytest.mark.parametrize("suffix", ["", "stray"])
-def test_adoption(recover: Recovery, tmp_path: Path, suffix: str):
+def test_partitions_of_brokers_are_adopted(recover: Recovery, tmp_path: Path, suffix: str):
     disks = [disk(tmp_path / "c1", 1, lagging_log()), *broker_disks(tmp_path, suffix=suffix)]
     words = ("--lost", "2,3", "--adopt", "--drop-empty", *(("--return-strays",) if suffix else ()))
     run = recover(*words, "--confirm", CLUSTER, disks=disks)
@@ -385,7 +385,7 @@ def test_retention_that_would_delete(recover: Recovery, tmp_path: Path):
     assert recover.plan(*words, "--accept-retention", disks=disks)["outcome"] == "planned"
 
 
-def test_static_quorum(recover: Recovery, tmp_path: Path):
+def test_static_quorum_is_recovered(recover: Recovery, tmp_path: Path):
     log = whole_log(dynamic=False)
     disks = [disk(tmp_path / "c2", 2, log), *broker_disks(tmp_path, log=log)]
     worlds.static_state(disks[0], epoch=9)
@@ -425,7 +425,7 @@ def test_words_that_are_wrong(kafkactl: Cli, words: tuple[str, ...]):
     assert kafkactl("quorum", "recover", *words, "-o", "json").code == 2
 
 
-def test_page(kafkactl: Cli, recover: Recovery, tmp_path: Path):
+def test_plan_is_shown_as_text(kafkactl: Cli, recover: Recovery, tmp_path: Path):
     disks = [disk(tmp_path / "c1", 1, lagging_log()), *broker_disks(tmp_path)]
     shown = [word for path in disks for word in ("--log-dir", path)]
     run = kafkactl(
@@ -480,7 +480,7 @@ def test_names_of_folders(name: str, found: tuple | None):
         (b"\xff", None),
     ],
 )
-def test_leader_epochs_of_a_folder(content: bytes, epoch: int | None):
+def test_largest_leader_epoch_of_a_folder_is_parsed(content: bytes, epoch: int | None):
     assert parse_largest_epoch(content) == epoch
 
 

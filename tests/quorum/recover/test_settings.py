@@ -94,7 +94,7 @@ class TestTieredTopics:
         worlds.folder(path, "__remote_log_metadata", 0, id=worlds.uuid(88))
         return [disk(tmp_path / "c1", 1, first_log(BEFORE)), path]
 
-    def test_adopted_one(self, kafkactl: Cli, tmp_path: Path, shown: list[Path]):
+    def test_adopted_topic_keeps_tiered_storage(self, kafkactl: Cli, tmp_path: Path, shown: list[Path]):
         tiered_folder(shown[1], LATE)
         answer = recovered(kafkactl, tmp_path, shown, "--lost", "2,3", "--adopt", "--confirm", CLUSTER)
         assert worlds.written_image(tmp_path / "out").configs[(TOPIC_CONFIG, "late")] == KEPT | TIERING
@@ -123,7 +123,7 @@ class TestTieredTopics:
         answer = recovered(kafkactl, tmp_path, shown, "--lost", "2,3", "--adopt", "--plan")
         assert answer["repairs"]["topics_tiered"] == []
 
-    def test_none_in_a_cluster_without_tiered_storage(self, kafkactl: Cli, tmp_path: Path):
+    def test_no_topic_is_tiered_in_a_cluster_without_tiered_storage(self, kafkactl: Cli, tmp_path: Path):
         path = disk(tmp_path / "b11", 11)
         tiered_folder(path, PAY)
         answer = recovered(kafkactl, tmp_path, [disk(tmp_path / "c1", 1, first_log(BEFORE)), path],
@@ -158,7 +158,9 @@ class TestRetentionThatIsNotKnown:
             (1, 4, None),
         ],
     )
-    def test_by_the_age_of_the_data(self, kafkactl: Cli, tmp_path: Path, age_days: int, epoch: int, found: str | None):
+    def test_retention_is_judged_by_the_age_of_the_data(
+        self, kafkactl: Cli, tmp_path: Path, age_days: int, epoch: int, found: str | None
+    ):
         path = disk(tmp_path / "b11", 11)
         worlds.folder(path, PAY, 0, epoch=epoch, timestamp_ms=NOW_MS - age_days * DAY_MS)
         shown = [disk(tmp_path / "c1", 1, first_log(BEFORE, begun_ms=NOW_MS)), path]

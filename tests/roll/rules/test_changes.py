@@ -86,7 +86,7 @@ def test_urls_of_oauth_have_to_be_allowed_from_4_0_on() -> None:
     assert key not in changed("4.0", "4.4", file)
 
 
-def test_threads_of_tiered_storage_matter_only_with_tiered_storage() -> None:
+def test_threads_of_tiered_storage_are_reported_only_with_tiered_storage() -> None:
     key = "remote.log.manager.thread.pool.size"
     assert key not in changed("3.9", "4.0", {})
     found = changed("3.9", "4.0", {"remote.log.storage.system.enable": "true"})[key]

@@ -16,7 +16,7 @@ from tests.storage.config.node_configs import BROKER, COMBINED, CONTROLLER, read
 
 
 @pytest.mark.parametrize("release", release_names())
-def test_combined_node(release: str):
+def test_configuration_of_a_combined_node_is_read(release: str):
     config = read(text(COMBINED, log_dirs="/data/a, /data/b", advertised_listeners="PLAINTEXT://h:9092"), release)
     assert config.roles == ("broker", "controller")
     assert config.node_id == 1
@@ -31,7 +31,7 @@ def test_combined_node(release: str):
     assert config.warnings == ()
 
 
-def test_broker_of_a_dynamic_quorum():
+def test_configuration_of_a_broker_of_a_dynamic_quorum_is_read():
     data = text(BROKER, controller_quorum_voters=None, controller_quorum_bootstrap_servers="a:1, b:2")
     config = read(data)
     assert config.roles == ("broker",)
@@ -40,7 +40,7 @@ def test_broker_of_a_dynamic_quorum():
     assert config.controller_endpoint() is None
 
 
-def test_directories():
+def test_directories_are_read_in_order():
     apart = read(text(COMBINED, log_dirs="/a,/b", metadata_log_dir="/m"))
     assert (apart.metadata_log_dir, apart.all_directories) == ("/m", ("/a", "/b", "/m"))
     among = read(text(COMBINED, log_dirs="/a,/b", metadata_log_dir=" /b "))
@@ -68,7 +68,7 @@ def test_directories():
         ),
     ],
 )
-def test_endpoint_of_standalone(changes: dict[str, str], release: str, host: str, port: int):
+def test_endpoint_of_a_standalone_controller_is_found(changes: dict[str, str], release: str, host: str, port: int):
     data = "".join(f"{key}={value}\n" for key, value in (COMBINED | changes).items()).encode()
     endpoint = read(data, release).controller_endpoint()
     assert endpoint is not None
@@ -85,7 +85,7 @@ def test_zookeeper_mode_is_seen():
     assert "process.roles" in refused(data, "4.0").message
 
 
-def test_migration():
+def test_migration_flag_requires_zookeeper():
     data = text(CONTROLLER) + b"zookeeper.metadata.migration.enable=true\n"
     assert refused(data, "3.6").id == "migration-without-zookeeper"
     config = read(data + b"zookeeper.connect=zk:2181\n", "3.6")
@@ -99,7 +99,7 @@ def test_lists_lose_duplicates_from_4_2_on():
     assert (config.roles, config.log_dirs) == (("controller",), ("/a", "/b"))
 
 
-def test_inter_broker_protocol_and_unstable_switch():
+def test_inter_broker_protocol_and_unstable_switch_are_read():
     data = text(COMBINED) + b"inter.broker.protocol.version=3.4\nunstable.feature.versions.enable=true\n"
     assert read(data, "3.9").inter_broker_protocol_version == "3.4"
     assert read(data, "4.0").inter_broker_protocol_version is None
@@ -199,7 +199,7 @@ def test_values_of_passwords_are_not_shown():
         (text(COMBINED) + b"listener.name.plaintext.ssl.client.auht=none\n", "4.3", []),
     ],
 )
-def test_warnings(data: bytes, release: str, expected: list[tuple[str, str]]):
+def test_suspicious_settings_are_warnings_with_advice(data: bytes, release: str, expected: list[tuple[str, str]]):
     warnings = read(data, release).warnings
     assert [(warning.id, warning.subject) for warning in warnings] == expected
     assert all(warning.severity is Severity.WARNING and warning.advice for warning in warnings)
@@ -260,7 +260,7 @@ LINES = st.tuples(
 
 @pytest.mark.slow
 @given(st.lists(LINES, max_size=10), st.sampled_from(release_names()))
-def test_nothing_but_declared_errors(lines: list[tuple[str, str]], release: str):
+def test_wrong_settings_raise_declared_errors_only(lines: list[tuple[str, str]], release: str):
     settings = COMBINED | dict(lines)
     data = "".join(f"{key}={value}\n" for key, value in settings.items()).encode("utf-8", "replace")
     try:
@@ -270,7 +270,7 @@ def test_nothing_but_declared_errors(lines: list[tuple[str, str]], release: str)
 
 
 @given(st.binary(max_size=80), st.sampled_from(release_names()))
-def test_nothing_but_declared_errors_on_bytes(data: bytes, release: str):
+def test_wrong_bytes_raise_declared_errors_only(data: bytes, release: str):
     try:
         read(text(COMBINED) + data, release)
     except (ConfigError, DecodeError) as error:

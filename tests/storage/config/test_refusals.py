@@ -256,7 +256,7 @@ from tests.storage.config.node_configs import BROKER, COMBINED, CONTROLLER, read
         (b"\xff\xfe" + "process.roles=broker\n".encode("utf-16-le"), "4.3", "missing-config-key", "process.roles"),
     ],
 )
-def test_refusals(data: bytes, release: str, id: str, words: str):
+def test_wrong_configuration_is_refused_with_id_and_message(data: bytes, release: str, id: str, words: str):
     error = refused(data, release)
     assert error.id == id
     assert words in error.message

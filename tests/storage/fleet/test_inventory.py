@@ -90,7 +90,7 @@ def test_problems_of_the_fleet_are_reported(line, problem):
         ('id = 1\nroot = "r"', "with root, config is an absolute path"),
     ],
 )
-def test_problems_of_a_node_name_the_node(line, problem):
+def test_problem_of_a_node_has_the_name_of_the_node(line, problem):
     found = problems_of(f'cluster_id = "new"\n[[nodes]]\n{line}\nhost = "h"\nconfig = "c"\n')
     assert any(problem in text for text in found), found
 

@@ -97,7 +97,7 @@ def test_plan_survives_its_file():
     assert parse_plan(render_plan(plan), file="plan.json")[0] == plan
 
 
-def test_new_means_the_new_id():
+def test_new_cluster_id_is_written_to_all_nodes():
     plan = FleetBuilder(inventory={"cluster_id": "new"}).plan()
     assert plan.cluster_id == str(NEW_ID)
     assert all(str(NEW_ID).encode() in content for content in contents(plan.nodes[0], "meta.properties"))
@@ -138,7 +138,7 @@ def test_controllers_that_join_later_are_not_voters():
     assert [finding.id for finding in plan.findings] == ["even-voter-count"]
 
 
-def test_nodes_that_join_an_existing_cluster():
+def test_nodes_that_join_an_existing_cluster_are_planned():
     plan = FleetBuilder(
         controllers=(7,), brokers=(8,), inventory={"existing_cluster": True},
         configs={number: {"controller.quorum.bootstrap.servers": "h1.example:9093"} for number in (7, 8)},
@@ -148,7 +148,7 @@ def test_nodes_that_join_an_existing_cluster():
     assert [finding.id for finding in plan.findings] == ["bootstrap-servers-not-in-fleet"] * 2
 
 
-def test_brokers_alone_join_an_existing_cluster():
+def test_brokers_alone_are_planned_for_an_existing_cluster():
     plan = FleetBuilder(controllers=(), inventory={"existing_cluster": True}, configs={
         number: {"controller.quorum.bootstrap.servers": "h1.example:9093"} for number in (4, 5, 6)
     }).plan()  # fmt: skip

@@ -73,7 +73,7 @@ def test_text_beyond_ascii_does_not_come_back(text: str, release: str):
         (f"{APACHE_IMAGE_ID}==", ["cluster-id-not-canonical"]),
     ],
 )
-def test_warnings(text: str, expected: list[str]):
+def test_unusual_cluster_id_is_a_warning_with_advice(text: str, expected: list[str]):
     checked = check_cluster_id(text, find_release("4.3"))
     assert [finding.id for finding in checked.findings] == expected
     assert {finding.severity for finding in checked.findings} == {Severity.WARNING}

@@ -255,7 +255,7 @@ def test_disks_of_an_older_release_are_as_asked_after_an_upgrade(before, after):
     assert (plan.outcome, ids(blockers(plan.findings))) == (Outcome.NOTHING_TO_DO, [])
 
 
-def test_findings_explain_themselves():
+def test_findings_have_advice_and_evidence():
     for before, now, _ in DIFFERENT.values():
         finding: Finding
         for finding in blockers(ensure(now, disks(formatted(before))).findings):

@@ -253,7 +253,7 @@ def test_blank_data_directory_is_a_new_disk() -> None:
     assert check(directory(), formatted=(FORMATTED,), metadata="/data/d2") == {}
 
 
-def test_traces_of_an_interrupted_format_distinguish_half_done_from_lost_disks() -> None:
+def test_half_done_format_is_distinguished_from_a_lost_disk_by_its_traces() -> None:
     half = directory("/data/d1", entry(staged_name("meta.properties")))
     assert check(half, formatted=(FORMATTED,)) == {}
     only_locked = directory("/data/d1", entry(KAFKACTL_LOCK))

@@ -107,7 +107,7 @@ def test_voter_flags_exclude_static_voters() -> None:
         refused(made, "static-voters-with-voter-flag", "You cannot specify controller.quorum.voters and format")
 
 
-def test_older_patches_accept_static_voters_with_a_voter_flag() -> None:
+def test_static_voters_with_a_voter_flag_are_accepted_by_older_patches() -> None:
     assert plan("3.9.1", node={"static": True}, voter_mode=STANDALONE).outcome is Outcome.PLANNED
     assert plan("4.1.0", node={"static": True}, voter_mode=STANDALONE).outcome is Outcome.PLANNED
 

@@ -24,7 +24,7 @@ def parse(text: str, release=NEW) -> ScramCredential:
 
 
 @pytest.mark.parametrize("release", ["3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.4"])
-def test_golden_vector(release: str):
+def test_credential_equals_that_of_kafka(release: str):
     credential = parse(ALICE, find_release(release))
     assert (credential.stored_key.hex(), credential.server_key.hex()) == (STORED, SERVER)
     assert credential.record_value() == {
@@ -172,7 +172,7 @@ def test_3_9_lets_the_password_win():
         ("SCRAM-SHA-256=[name=a,password=b,color=red]", "SCRAM-SHA-256=[name=a,password=b]", None),
     ],
 )
-def test_quirks_of_3_5_to_3_8(text: str, like: str, warning: str | None):
+def test_arguments_are_parsed_as_by_releases_3_5_to_3_8(text: str, like: str, warning: str | None):
     credential, other = parse(text, OLD), parse(like, OLD)
     assert credential.stored_key == other.stored_key
     assert credential.iterations == 4096
@@ -205,7 +205,7 @@ def test_secrets_stay_out_of_reprs():
     st.text(st.sampled_from('SCRAM-SHA256=[]name=,password salt"iterations0987'), max_size=60),
     st.sampled_from([NEW, OLD]),
 )
-def test_nothing_but_declared_errors(text: str, release):
+def test_wrong_arguments_raise_declared_errors_only(text: str, release):
     for argument in (text, f"SCRAM-SHA-256=[{text}]", f"SCRAM-SHA-512=[name=x,password=y,{text}]"):
         try:
             parse(argument, release)
@@ -213,7 +213,7 @@ def test_nothing_but_declared_errors(text: str, release):
             assert len(text) < 12 or text not in str(error.to_dict())
 
 
-def test_file_of_arguments():
+def test_file_of_arguments_is_read_by_line():
     data = b"\xef\xbb\xbf# admins\r\n\r\n  SCRAM-SHA-256=[name=a,password=#1]\n#x\r"
     data += "SCRAM-SHA-512=[name=b,password=ü]".encode()
     assert read_scram_lines(data, file="s") == (
@@ -230,7 +230,7 @@ def test_file_of_arguments():
         (b"SCRAM-SHA-256=[name=a,password=\xfchunter2]", "scram-file-not-utf8", "users.txt: byte 31 is not UTF-8"),
     ],
 )
-def test_wrong_files(data: bytes, id: str, words: str):
+def test_wrong_file_is_refused_without_its_content(data: bytes, id: str, words: str):
     with pytest.raises(InputError) as caught:
         read_scram_lines(data, file="users.txt")
     assert (caught.value.id, caught.value.exit_code) == (id, 2)

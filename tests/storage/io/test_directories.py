@@ -19,7 +19,7 @@ from kafkactl.storage.model import DirectoryState
 from tests.storage.nodes import a_config
 
 
-def test_directory_with_everything(tmp_path: Path) -> None:
+def test_directory_is_observed_with_its_files_and_lock(tmp_path: Path) -> None:
     log = tmp_path / "__cluster_metadata-0"
     log.mkdir()
     (tmp_path / "meta.properties").write_bytes(b"version=1\n")
@@ -57,7 +57,7 @@ def test_missing_directory_is_described_by_where_it_would_be_made(tmp_path: Path
     assert seen.writable
 
 
-def test_file_in_the_place_of_a_directory(tmp_path: Path) -> None:
+def test_file_in_the_place_of_a_directory_is_observed(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         seen = observe_directory(str(path))
@@ -179,7 +179,7 @@ def test_name_that_is_removed_during_the_look_is_left_out(tmp_path: Path, monkey
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-def test_directory_of_another_user(tmp_path: Path) -> None:
+def test_directory_of_another_user_is_not_writable(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir(mode=0o555)
     seen = observe_directory(str(tmp_path / "d"))
     assert (seen.writable, seen.write_error) == (False, "Permission denied")

@@ -33,7 +33,7 @@ def static(node, voters, **more):
         ("1@h1:9093,2@h1:9094,3@h1:9095", None),
     ],
 )
-def test_voters_at_one_address_elect_no_leader_without_a_majority_of_addresses(node, voters, never):
+def test_no_leader_is_elected_if_voters_share_the_address_of_a_majority(node, voters, never):
     answer = static(node, voters).verify()
     if never is None:
         assert "voters-share-address" not in [finding.id for finding in answer.findings]

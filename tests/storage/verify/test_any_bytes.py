@@ -51,7 +51,7 @@ def edits(draw: st.DrawFn, size: int) -> Callable[[bytes], bytes]:
 @pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_any_bytes(started: VerifyNode, data: st.DataObject) -> None:
+def test_any_bytes_in_a_file_are_verified_without_an_exception(started: VerifyNode, data: st.DataObject) -> None:
     files = [str(file.relative_to(started.root)) for file in started.root.glob("d1/**/*") if file.is_file()]
     name = data.draw(st.sampled_from(sorted({*files, *NEW_FILES})))
     version = data.draw(

@@ -121,7 +121,7 @@ def test_validator_of_oauth_needs_the_url_of_the_keys(node, version, starts):
 OWN_LOGIN = [f"listener.name.controller.scram-sha-512.sasl.jaas.config={SCRAM_LOGIN}"]
 
 
-def test_several_voters_by_scram_never_elect_a_first_leader(node):
+def test_no_first_leader_is_elected_by_several_voters_with_scram(node):
     answer = three_voters(made(node, logins=OWN_LOGIN, **BY_SCRAM)).verify()
     assert answer.will_start is False and answer.expected_failure.waits
     assert "SCRAM-SHA-512" in one(answer, "scram-between-controllers").message

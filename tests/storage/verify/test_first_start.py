@@ -77,7 +77,7 @@ def test_interrupted_first_start_is_not_reported_as_a_lost_log(begun, content, q
         (leader_change(7, 1), state(leader=1), None),
     ],
 )
-def test_traces_of_more_than_a_first_start_make_it_a_lost_log(begun, content, quorum_state, damage):
+def test_log_is_reported_as_lost_after_more_than_a_first_start(begun, content, quorum_state, damage):
     made = begun(content, quorum_state)
     if damage is not None:
         damage(made.root)

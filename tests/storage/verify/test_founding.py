@@ -99,7 +99,7 @@ FIRST_CHECKPOINT = [
 
 
 @pytest.mark.parametrize(("damage", "version", "phase", "words"), FIRST_CHECKPOINT)
-def test_first_checkpoint_of_a_dynamic_quorum(node, damage, version, phase, words):
+def test_damaged_first_checkpoint_of_a_dynamic_quorum_prevents_the_start(node, damage, version, phase, words):
     made = node(version).format("--standalone")
     damage(made.root)
     answer = made.verify()

@@ -15,7 +15,7 @@ from tests.storage.verify.nodes import SEGMENT, blocker_ids, two
 BOOTSTRAP, FOLDER, LOG = "d1/bootstrap.checkpoint", "d1/__cluster_metadata-0", f"d1/{SEGMENT}"
 
 
-def test_one_wrong_bit_founds_the_cluster_again(node):
+def test_damage_of_one_bit_is_reported_as_a_lost_cluster(node):
     made = node("4.4.0").format(static=True).started_once()
     flipped(LOG, 1, 80)(made.root)
     answer = made.verify()
@@ -135,7 +135,7 @@ LOGS = [
 
 
 @pytest.mark.parametrize(("damage", "starts", "id", "words"), LOGS)
-def test_folder_of_the_metadata_log(node, damage, starts, id, words):
+def test_damaged_folder_of_the_metadata_log_is_reported(node, damage, starts, id, words):
     made = node("4.3.1").format(static=True).started_once()
     damage(made.root)
     answer = made.verify()

@@ -28,7 +28,7 @@ META = [
 
 @pytest.mark.parametrize(("damage", "id", "words"), META)
 @pytest.mark.parametrize("version", ["3.7.2", "4.4.0"])
-def test_meta_properties_from_37_on(node, version, damage, id, words):
+def test_damaged_meta_properties_prevent_the_start_from_37_on(node, version, damage, id, words):
     made = two(node, version)
     damage(made.root)
     answer = made.verify()
@@ -68,7 +68,7 @@ BEFORE_37 = [
 
 
 @pytest.mark.parametrize(("version", "damage", "words"), BEFORE_37)
-def test_meta_properties_before_37(node, version, damage, words):
+def test_damaged_meta_properties_prevent_the_start_before_37(node, version, damage, words):
     made = two(node, version)
     damage(made.root)
     answer = made.verify()

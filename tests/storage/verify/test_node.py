@@ -60,7 +60,7 @@ def test_disks_of_one_release_under_another(node, made_for, flags, version, star
         assert (answer.expected_failure.phase.word, words in answer.expected_failure.message) == (what, True), answer
 
 
-def test_levels_in_the_log_count_after_the_first_start(node):
+def test_levels_in_the_log_are_checked_after_the_first_start(node):
     made = node("4.4.0").format(static=True).started_once()
     assert made.verify().will_start is True
     answer = made.verify("4.3.1")
@@ -75,7 +75,7 @@ def test_scram_users_of_a_newer_layout_are_lost_too(node):
     assert "alice-secret" not in repr(made.verify("4.3.1"))
 
 
-def test_several_directories_under_an_old_level(node):
+def test_several_directories_under_an_old_level_are_reported(node):
     made = node("4.3.1").format("-r", "3.6", log_dirs=("d1", "d2"), static=True)
     answer = made.verify()
     assert answer.will_start is True

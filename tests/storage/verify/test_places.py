@@ -8,7 +8,7 @@ from tests.lab.storage.verify_damage import folder, holds, linked, steps
 from tests.storage.verify.nodes import blocker_ids, two
 
 
-def test_reordered_directories(node):
+def test_reordered_directories_prevent_the_start(node):
     made = two(node, "4.3.1").started_once()
     answer = made.configure(log_dirs=("d2", "d1"), static=True).verify()
     assert answer.expected_failure.phase.word == "metadata-location"
@@ -16,7 +16,7 @@ def test_reordered_directories(node):
     assert blocker_ids(answer)[0] == "unexpected-metadata-location"
 
 
-def test_dropped_metadata_directory_founds_the_cluster_again(node):
+def test_dropped_metadata_directory_is_reported_as_a_lost_log(node):
     made = node("4.3.1").format(static=True, metadata_log_dir="m").started_once("m")
     for name in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint"):
         holds(f"d1/{name}", "0\n0\n")(made.root)
@@ -45,7 +45,7 @@ FOLDERS = [
 
 
 @pytest.mark.parametrize(("name", "version", "passes"), FOLDERS)
-def test_folders_in_a_log_directory(node, name, version, passes):
+def test_foreign_folder_in_a_log_directory_prevents_the_start(node, name, version, passes):
     made = node(version).format(static=True)
     folder(f"d1/{name}")(made.root)
     answer = made.verify()
@@ -80,7 +80,7 @@ def test_partition_in_two_directories_is_a_stray_if_its_topic_is_not_known(node,
 
 
 @pytest.mark.parametrize(("version", "starts"), [("4.1.2", False), ("4.2.1", True)])
-def test_directory_named_twice(node, version, starts):
+def test_directory_named_twice_prevents_the_start_of_some_releases(node, version, starts):
     made = node(version).format(static=True)
     answer = made.configure(log_dirs=("d1", "d1"), static=True).verify()
     assert answer.will_start is starts

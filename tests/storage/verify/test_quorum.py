@@ -13,7 +13,7 @@ STATE = "d1/__cluster_metadata-0/quorum-state"
 
 
 @pytest.mark.parametrize("edit", ["directory.id=qqqqqqqqqqqqqqqqqqqqqg\n", ""])
-def test_changed_directory_id_of_the_only_voter(node, edit):
+def test_changed_directory_id_of_the_only_voter_prevents_an_election(node, edit):
     made = node("4.3.1").format("--standalone")
     replaced(META, "^directory.id=.*\n", edit)(made.root)
     answer = made.verify()
@@ -43,7 +43,7 @@ def test_voter_set_without_this_node(node):
     assert made.verify().will_start is True  # it asks the voter, and follows as an observer
 
 
-def test_joining_controller(node):
+def test_joining_controller_needs_known_voters(node):
     made = node("4.3.1").format("--no-initial-controllers")
     answer = made.verify()
     assert (answer.will_start, blocker_ids(answer)) == (False, ["no-voters-known"])
@@ -155,7 +155,7 @@ STATES = [
 
 
 @pytest.mark.parametrize(("content", "version", "words"), STATES)
-def test_quorum_state(node, content, version, words):
+def test_damaged_quorum_state_prevents_the_start(node, content, version, words):
     made = node(version).format(static=True).started_once()
     holds(STATE, content)(made.root)
     answer = made.verify()

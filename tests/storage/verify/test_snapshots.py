@@ -39,7 +39,7 @@ def lived(node):
     return make
 
 
-def test_whole(lived):
+def test_whole_node_is_verified_without_losses(lived):
     answer = lived("4.3.1").verify()
     assert (answer.will_start, answer.would_lose) == (True, ())
 
@@ -105,7 +105,7 @@ def test_snapshot_is_read_before_3_6_only_if_the_log_begins_after_it(lived):
     assert lived("3.3.2", metadata_version=33).verify().will_start is True
 
 
-def test_levels_in_the_snapshot_count(lived):
+def test_levels_in_the_snapshot_are_checked(lived):
     answer = lived("4.3.1", metadata_version=33).verify()
     assert (answer.will_start, answer.expected_failure.phase.word) == (False, "metadata-replay")
 

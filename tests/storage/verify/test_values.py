@@ -30,7 +30,7 @@ def verify(made, *, log=None, **changes):
     return verify_node(config, replace(observed, directories=directories), find_release(made.version), facts)
 
 
-def test_metadata_directory_of_another_user(node):
+def test_metadata_directory_of_another_user_prevents_the_start(node):
     made = node("4.3.1").format(static=True)
     answer = verify(made, d1=DENIED)
     assert answer.expected_failure.phase.word == "metadata-directory"
@@ -45,7 +45,7 @@ def test_controller_cannot_make_its_lock_file(node):
     assert verify(made, d1=DENIED).expected_failure.message.endswith("/d1/.lock")
 
 
-def test_read_only_data_directory_before_and_after_the_first_start(node):
+def test_read_only_data_directory_prevents_the_first_start_only(node):
     made = two(node, "4.4.0")
     answer = verify(made, d2={"writable": False, "write_error": "Read-only file system"})
     assert answer.will_start is False
@@ -119,7 +119,7 @@ def test_unreadable_quorum_state_has_no_move_as_next_step(node):
     ("version", "roles", "starts"),
     [("3.3.2", "broker,controller", False), ("3.3.2", "controller", True), ("4.4.0", "controller", False)],
 )
-def test_locked_directory(node, version, roles, starts):
+def test_locked_directory_is_reported_as_in_use(node, version, roles, starts):
     made = node(version).format(roles=roles, static=True)
     held = {"locked_by_process": True, "lock_holder_pid": 4711, "lock_holder_is_node": False}
     answer = verify(made, d1=held)

@@ -66,7 +66,7 @@ def three(log: LogOf | None = None) -> LogOf:
     return (log or LogOf(0)).add(TOPIC.copied(0, "a", 0, 9), TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 20, 29))
 
 
-def test_healthy_cluster(tmp_path: Path):
+def test_healthy_cluster_has_no_finding(tmp_path: Path):
     document = cluster(partition_seen(earliest=0, local=25, latest=50, bases=(25, 30, 40)))
     answer = audited(tmp_path, document, three())
     assert not answer.findings
@@ -77,7 +77,7 @@ def test_healthy_cluster(tmp_path: Path):
     assert answer.totals.bytes == 3 * SIZE
 
 
-def test_gap_in_the_middle_and_at_the_front(tmp_path: Path):
+def test_gaps_in_the_middle_and_at_the_front_are_reported(tmp_path: Path):
     log = LogOf(0).add(
         TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 20, 29), TOPIC.copied(0, "d", 30, 39), TOPIC.deleted(0, "c")
     )
@@ -91,7 +91,7 @@ def test_gap_in_the_middle_and_at_the_front(tmp_path: Path):
     assert (evidence["from_offset"], evidence["to_offset"], evidence["local"]) == (0, 9, False)
 
 
-def test_hole_below_the_highest_offset(tmp_path: Path):
+def test_hole_below_the_highest_offset_is_reported(tmp_path: Path):
     log = three().add(TOPIC.deleted(0, "c"), TOPIC.deleted(0, "b"))
     document = cluster(partition_seen(earliest=0, local=10, latest=50, bases=(10, 20, 30, 40)))
     answer = audited(tmp_path, document, log)
@@ -210,7 +210,7 @@ def test_broker_directory_has_the_lineage(tmp_path: Path):
     assert (partition.highest_offset, partition.log_end_offset) == (24, None)
 
 
-def test_log_start_inside_the_first_local_segment(tmp_path: Path):
+def test_log_start_inside_the_first_local_segment_is_read(tmp_path: Path):
     # DeleteRecords moved it there: the local log starts with it, as the leader answers.
     save_broker(tmp_path, 1)
     three().save(tmp_path)
@@ -230,7 +230,7 @@ def test_poison_and_who_reads_it(tmp_path: Path):
     assert only(audited(tmp_path, none_reads, log), "poison-record")["severity"] == "info"
 
 
-def test_partition_delete_record_for_a_living_partition(tmp_path: Path):
+def test_partition_delete_record_for_a_living_partition_is_reported(tmp_path: Path):
     log = three().add(TOPIC.partition_delete(0))
     answer = audited(tmp_path, cluster(partition_seen(earliest=0, latest=50)), log)
     evidence = only(answer, "partition-delete-record")["evidence"]
@@ -252,7 +252,7 @@ def test_head_of_a_metadata_partition_is_gone(tmp_path: Path):
     assert candidate["unreachable"] == {"from_offset": 0, "to_offset": 9, "segments": 1, "bytes": SIZE}
 
 
-def test_changed_number_of_metadata_partitions(tmp_path: Path):
+def test_changed_number_of_metadata_partitions_is_reported(tmp_path: Path):
     home = TOPIC.home(0, 5)
     moved = next(count for count in range(6, 20) if TOPIC.home(0, count) != home)
     document = cluster(partition_seen(earliest=0, local=30, latest=50, bases=(30,)))
@@ -331,7 +331,7 @@ def listed(tmp_path: Path, *parts: str) -> str:
     return str(path)
 
 
-def test_objects_of_each_kind(tmp_path: Path):
+def test_objects_of_each_kind_are_classified(tmp_path: Path):
     log = three().add(TOPIC.copied(0, "e", 30, 39), TOPIC.deleted(0, "e"), TOPIC.copied(0, "d", 30, 39))
     log.add(GONE.copied(0, "g", 0, 9))
     bucket = listed(
@@ -406,7 +406,7 @@ def test_listing_of_another_store_is_not_judged(tmp_path: Path):
     assert found.refused
 
 
-def test_segments_and_filters(tmp_path: Path):
+def test_segments_are_filtered(tmp_path: Path):
     place = str(three().add(TOPIC.deleted(0, "a"), GONE.copied(1, "x", 0, 9)).save(tmp_path))
     found = segments(load(Request(sources=(place,))))
     assert [(part.topic, part.start_offset) for part in found] == [("gone", 0), ("orders", 10), ("orders", 20)]

@@ -42,7 +42,7 @@ def test_no_name_is_that_of_a_module():
     assert not {path.stem for folder in folders for path in folder.iterdir()} & set(api.__all__)
 
 
-def test_report_from_a_saved_observation(saved: str, tmp_path: Path, kafkactl: Callable[..., Run]):
+def test_report_is_made_from_a_saved_observation(saved: str, tmp_path: Path, kafkactl: Callable[..., Run]):
     loaded = library.tiered.load_remote_log(library.tiered.Request(observation=saved))
     found = library.tiered.report(loaded)
     printed = kafkactl("tiered", "report", "--observation", saved, "-o", "json").json
@@ -60,7 +60,7 @@ def test_saved_audit_is_read_as_the_value_that_was_saved():
     assert read_fields(library.tiered.Audit, json.loads(json.dumps(found.to_dict()))) == found
 
 
-def test_other_verbs(saved: str):
+def test_other_verbs_use_a_saved_observation(saved: str):
     loaded = library.tiered.load_remote_log(library.tiered.Request(observation=saved))
     assert library.tiered.audit_remote_log(loaded).partitions[0].next_upload_offset == 30
     assert len(library.tiered.segments(loaded, library.tiered.Filters(topics=("orders",)))) == 3

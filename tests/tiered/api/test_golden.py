@@ -54,7 +54,7 @@ def test_findings_are_what_was_done_to_the_broker(release: str):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_forecast_and_the_leftovers(release: str):
+def test_forecast_and_leftovers_of_real_clusters_are_as_expected(release: str):
     everything = loaded(release)
     forecast = foresee(everything).to_dict()
     assert not forecast["findings"]

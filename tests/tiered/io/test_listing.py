@@ -39,7 +39,7 @@ DIRECTORY = {"Path": "folder", "Size": -1, "ModTime": "2023-11-14T22:13:20Z", "I
     "text", [LINES, AWS, json.dumps(LIST_V2, indent=1), json.dumps([*RCLONE, DIRECTORY]), JSONL], ids=range(5)
 )
 @pytest.mark.parametrize("zipped", [False, True])
-def test_text_listings(tmp_path: Path, text: str, zipped: bool):
+def test_text_listings_are_read(tmp_path: Path, text: str, zipped: bool):
     file = tmp_path / "listing"
     file.write_bytes(gzip.compress(text.encode(), mtime=0) if zipped else text.encode())
     assert read_listing(str(file)).objects == BOTH
@@ -65,7 +65,7 @@ COLUMNS = "Bucket, Key, VersionId, IsLatest, IsDeleteMarker, Size, LastModifiedD
 
 
 @pytest.mark.parametrize("place", [".", "data", ".."])
-def test_s3_inventory_of_csv(tmp_path: Path, place: str):
+def test_s3_inventory_of_csv_is_read(tmp_path: Path, place: str):
     folder = tmp_path / "2023-11-14"
     folder.mkdir()
     (folder / place).mkdir(exist_ok=True)
@@ -95,7 +95,7 @@ def test_s3_inventory_of_csv(tmp_path: Path, place: str):
     assert caught.value.id == "missing-inventory-file"
 
 
-def test_single_csv_and_a_single_parquet_file(tmp_path: Path):
+def test_single_csv_and_parquet_files_are_read(tmp_path: Path):
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -109,7 +109,7 @@ def test_single_csv_and_a_single_parquet_file(tmp_path: Path):
     assert read_listing(str(tmp_path / "rows.parquet")).objects == BOTH
 
 
-def test_folder_and_a_file_system_of_pyarrow(tmp_path: Path):
+def test_folder_and_file_system_of_pyarrow_are_read(tmp_path: Path):
     (tmp_path / "store" / "deep").mkdir(parents=True)
     (tmp_path / "store" / "deep" / "a.log").write_bytes(b"12345")
     (tmp_path / "store" / "empty").mkdir()
@@ -156,7 +156,7 @@ def test_layouts_find_ids_from_the_end(topic: str):
     assert guessed(["README"]) is None
 
 
-def test_pattern_of_ones_own():
+def test_custom_pattern_is_parsed():
     layout = layout_of("t/{topic}/{partition}/{segment_id}.{suffix}")
     assert layout is not None
     found = layout.parse(f"t/orders/4/{SEGMENT}.log")
@@ -167,7 +167,7 @@ def test_pattern_of_ones_own():
             layout_of(wrong)
 
 
-def test_size_in_aivens_custom_metadata():
+def test_size_is_read_from_aivens_custom_metadata():
     assert aiven_remote_size(bytes([2, 0, 3, 0xF8, 0xAC, 0x02, 1, 2, 1, 65])) == 19260
     for cut in (None, b"", b"\x01", b"\x01\x00\x05\x01", b"\x01\x07\x01\x01"):
         assert aiven_remote_size(cut) is None

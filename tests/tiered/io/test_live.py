@@ -127,7 +127,7 @@ def test_leader_of_a_user_partition_moves_meanwhile() -> None:
     ]
 
 
-def test_partitions_without_a_leader() -> None:
+def test_partitions_without_a_leader_are_reported() -> None:
     cluster = TieredBrokers()
     cluster.leaders |= {("orders", 0): -1, (METADATA, 1): -1}
     answer = audited(observed(cluster))
@@ -262,7 +262,7 @@ def test_missing_metadata_topic_without_a_tiered_topic_is_an_error() -> None:
         observed(cluster)
 
 
-def test_no_right_to_read_the_metadata_topic() -> None:
+def test_metadata_topic_is_refused_without_a_right() -> None:
     cluster = TieredBrokers()
     refused = {"PartitionIndex": 0, "ErrorCode": NOT_AUTHORIZED, "Records": None}
     answer = Reply(body={"Responses": [{"Topic": METADATA, "Partitions": [refused]}]})

@@ -117,7 +117,7 @@ def _seen() -> dict[str, Any]:
     return observed([(A, TIERED, partitions), (B, TIERED, [partition_seen(latest=30)])])
 
 
-def test_odd_histories_scattered_partitions_poison_and_damage(tmp_path: Path, in_process: None) -> None:
+def test_odd_histories_have_equal_answers_on_both_engines(tmp_path: Path, in_process: None) -> None:
     save_observation(tmp_path / "saved", _seen(), *_odd())
     listing = tmp_path / "listing.txt"
     names = [(A, 0, "a", 0), (A, 0, "i", 10), (GONE, 4, "g", 0), (GONE, 4, "h", 0), (B, 0, "e", 0), (A, 9, "zz", 0)]
@@ -140,7 +140,7 @@ def topic_segment(name: str) -> str:
 
 
 @pytest.mark.slow
-def test_generated_histories_without_a_cluster(tmp_path: Path, in_process: None) -> None:
+def test_generated_histories_have_equal_answers_on_both_engines(tmp_path: Path, in_process: None) -> None:
     write_logs(tmp_path, diverse(40))
     _same({"sources": (str(tmp_path),)})
 

@@ -126,7 +126,7 @@ def test_metadata_topic_is_drawn_with_what_is_missing_and_what_harms():
     assert metadata_strip([], []) is None
 
 
-def test_sound_and_an_empty_answer():
+def test_healthy_and_empty_answers_are_shown():
     sound = tiered_report("a", findings=(), orphan_ages=(), forecast=None)
     text = words_of(sound)
     assert "sound" in text and "What was found" in text and "would do harm" not in text
@@ -148,7 +148,7 @@ def test_sound_and_an_empty_answer():
         ([("unread-metadata-batch", "warning"), ("gap", "blocker")], "problems"),
     ],
 )
-def test_verdicts(found: list[tuple[str, str]], verdict: str):
+def test_verdict_follows_the_most_severe_finding(found: list[tuple[str, str]], verdict: str):
     findings = [tiered_finding("a", id=id, severity=severity) for id, severity in found]
     assert verdict_of(findings) == verdict
     assert re.fullmatch(r"[A-Z].*\.", meaning_of(findings))

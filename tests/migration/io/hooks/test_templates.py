@@ -217,7 +217,7 @@ def test_disk_is_put_aside_and_a_unit_disabled_over_ssh(clients: Clients, tmp_pa
 
 
 @pytest.mark.parametrize("template", READY_MADE)
-def test_lines_of_a_nodes_log(template: str, clients: Clients, tmp_path: Path) -> None:
+def test_lines_of_a_nodes_log_are_read(template: str, clients: Clients, tmp_path: Path) -> None:
     extra = {"pattern": "Initial 'migration' of $ZK", "since_ms": "1790000000000"}
     run = world_of(template, tmp_path).ask(
         Request(verb=Verb.LOGS, node=1, phase="migration", seq=7, instruction="", extra=extra)
