@@ -150,7 +150,7 @@ def test_table_in_another_format_is_refused_by_append(fleet: Path, tmp_path: Pat
     export_tables([str(fleet)], out, tables=["topics"])
     with pytest.raises(RefusedError, match="as parquet, and csv") as refused:
         export_tables([str(fleet)], out, tables=["topics"], form="csv", mode="append")
-    assert refused.value.id == "table-exists"
+    assert refused.value.id == "table-exists" and "format of the table" in str(refused.value.next_step)
 
 
 def test_two_clusters_with_one_name_are_refused(tmp_path: Path) -> None:

@@ -30,7 +30,11 @@ def check_table(out: str, table: str, files: Iterable[str], form: str, mode: str
         raise RefusedError(f"{out} contains the table {table} already", id="table-exists")
     other = next((PurePosixPath(file).suffix[1:] for file in files if not file.endswith(f".{form}")), None)
     if other is not None:
-        raise RefusedError(f"{out} contains the table {table} as {other}, and {form} is written", id="table-exists")
+        raise RefusedError(
+            f"{out} contains the table {table} as {other}, and {form} is written",
+            id="table-exists",
+            next_step="Append in the format of the table, use `--mode overwrite`, or name another directory.",
+        )
 
 
 def day_of(time_ms: int | None) -> str | None:
