@@ -99,7 +99,7 @@ def test_value_of_another_type_is_reported(path: tuple[Any, ...], wrong: Any) ->
         assert json.loads(render_manifest(parsed)) == document, "what is taken is kept as it is"
 
 
-def test_later_version() -> None:
+def test_manifest_of_a_later_version_is_refused() -> None:
     with pytest.raises(InputError) as error:
         parse_manifest(json.dumps(json.loads(render_manifest(SMALL)) | {"schema_version": 2}).encode(), file="x")
     assert error.value.id == "bundle-too-new" and error.value.exit_code == 2

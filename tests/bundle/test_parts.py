@@ -9,7 +9,7 @@ def names(**named: object) -> list[str]:
     return [part.name for part in plan_parts(Wanted(**named))]  # type: ignore[arg-type]
 
 
-def test_nodes_of_this_host() -> None:
+def test_parts_are_listed_for_nodes_of_this_host() -> None:
     assert names(configs=("a", "b", "a"), logs=("c",)) == [
         "config-1", "storage.info-1", "storage.verify-1", "config-2", "storage.info-2", "storage.verify-2",
         "log-1", "log-2", "log-3", "log.verify", "versions",
@@ -21,7 +21,7 @@ def test_live_cluster_is_asked_before_its_log_is_fetched() -> None:
                                        "versions"]  # fmt: skip
 
 
-def test_migration_and_tiered_storage() -> None:
+def test_parts_are_listed_for_migration_and_tiered_storage() -> None:
     assert names(has_migration=True, has_tiered=True) == ["migrate.observe", "tiered.audit", "versions"]
     assert Wanted().is_nothing and not Wanted(has_tiered=True).is_nothing
 

@@ -26,7 +26,7 @@ def entries_of(name: str) -> tuple[Entry, ...]:
 
 
 @pytest.mark.parametrize("name", [name for name in REMEMBERED if name.startswith("quorum-")])
-def test_change_of_the_quorum(name: str) -> None:
+def test_change_of_the_quorum_is_remembered(name: str) -> None:
     state, flight = remembered(entries_of(name)), None
     if state.in_flight is not None:
         there = quorum_in_flight(state.in_flight)
@@ -48,7 +48,7 @@ def test_change_of_the_quorum(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in REMEMBERED if name.startswith("migration-")])
-def test_migration(name: str) -> None:
+def test_migration_is_remembered(name: str) -> None:
     state = remembered_migration(entries_of(name))
 
     def words(pending: Pending | None) -> dict[str, Any] | None:

@@ -154,7 +154,7 @@ def lives(pid):
         return False
 
 
-def test_system_without_room_for_a_process(monkeypatch):
+def test_work_is_done_without_room_for_a_process(monkeypatch):
     def refuse():
         raise BlockingIOError(11, "Resource temporarily unavailable")
 

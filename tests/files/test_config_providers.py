@@ -17,19 +17,19 @@ def provider(kind: str, **settings: str) -> ConfigProvider:
     return ConfigProvider(name="p", class_name=f"{PACKAGE}{kind}ConfigProvider", settings=named)
 
 
-def test_key_of_a_file(tmp_path: Path):
+def test_key_of_a_file_is_resolved(tmp_path: Path):
     file = tmp_path / "secrets.properties"
     file.write_bytes(b"a=1\nb=\\u0041 \n")
     assert resolve(provider("File"), str(file), "b") == "A "
     assert resolve(provider("File", allowed_paths=f"/etc, {tmp_path}"), str(file), "a") == "1"
 
 
-def test_file_of_a_directory(tmp_path: Path):
+def test_file_of_a_directory_is_resolved(tmp_path: Path):
     (tmp_path / "password").write_text("hunter2\n")
     assert resolve(provider("Directory"), str(tmp_path), "password") == "hunter2\n"
 
 
-def test_environment(monkeypatch: pytest.MonkeyPatch):
+def test_variable_of_the_environment_is_resolved(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("KAFKA_NODE", "7")
     assert resolve(provider("EnvVar"), "", "KAFKA_NODE") == "7"
     assert resolve(provider("EnvVar", allowlist_pattern="KAFKA_.*"), "", "KAFKA_NODE") == "7"
@@ -52,7 +52,9 @@ def test_environment(monkeypatch: pytest.MonkeyPatch):
         (provider("Vault"), "", "x", "VaultConfigProvider is not a provider that kafkactl knows"),
     ],
 )
-def test_no_answer(tmp_path: Path, asked: ConfigProvider, path: str, key: str, reason: str):
+def test_missing_value_is_refused_with_a_reason(
+    tmp_path: Path, asked: ConfigProvider, path: str, key: str, reason: str
+):
     (tmp_path / "f").write_text("a=1\n")
     (tmp_path / "broken").write_text("a=\\u1\n")
     with pytest.raises(LookupError) as caught:

@@ -42,7 +42,7 @@ def save(folder: Path, text: str, mode: int = 0o600) -> Path:
 
 
 class TestReading:
-    def test_file(self) -> None:
+    def test_contexts_file_is_parsed(self) -> None:
         contexts = parsed(TEXT)
         assert contexts.current == "prod"
         assert contexts.context("prod").given() == {
@@ -95,7 +95,7 @@ class TestReading:
         assert caught.value.id == "contexts-file-not-safe"
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-    def test_file_of_another_user(self, tmp_path: Path) -> None:
+    def test_file_of_another_user_is_refused(self, tmp_path: Path) -> None:
         path = save(tmp_path, TEXT)
         os.chown(path, 12345, -1)
         with pytest.raises(InputError) as caught:
@@ -108,7 +108,7 @@ class TestReading:
             load_contexts(path)
         assert caught.value.id == "unreadable-contexts-file"
 
-    def test_folder_in_its_place(self, tmp_path: Path) -> None:
+    def test_folder_in_the_place_of_the_file_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             load_contexts(tmp_path)
         assert caught.value.id == "unreadable-contexts-file"
@@ -117,7 +117,7 @@ class TestReading:
 class TestTarget:
     contexts = replace(parsed(TEXT), file="/etc/kafkactl/config.toml")
 
-    def test_current_context(self) -> None:
+    def test_current_context_is_the_target(self) -> None:
         assert resolve_target(self.contexts) == Target(
             bootstrap_server="b1:9092,b2:9092",
             command_config="/etc/kafkactl/prod.properties",

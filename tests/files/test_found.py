@@ -69,7 +69,7 @@ def test_file_that_a_migration_keeps(tmp_path: Path, synced: list[str]) -> None:
         assert synced[:3] == [str(tmp_path), str(journal.folder / name), str(journal.folder)]
 
 
-def test_contexts_that_say_it_already(tmp_path: Path, synced: list[str]) -> None:
+def test_unchanged_contexts_are_synced(tmp_path: Path, synced: list[str]) -> None:
     path = tmp_path / "config.toml"
 
     def change(contexts):
@@ -83,7 +83,7 @@ def test_contexts_that_say_it_already(tmp_path: Path, synced: list[str]) -> None
     assert synced == [str(path), str(tmp_path)]
 
 
-def test_receipt(tmp_path: Path, synced: list[str]) -> None:
+def test_receipt_is_synced_with_its_folders(tmp_path: Path, synced: list[str]) -> None:
     receipt = Receipt(node_id=1, cluster_id="c", plan_sha256="0" * 64, applied_ms=1, directories={}, reformats=())
     folder = tmp_path / "receipts"
     folder.mkdir()

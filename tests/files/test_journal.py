@@ -139,7 +139,7 @@ def test_line_left_out_is_seen(tmp_path):
         _refused(path, "journal-incomplete")
 
 
-def test_journal_of_another_cluster_subject_or_version(tmp_path):
+def test_journal_of_another_cluster_subject_or_version_is_refused(tmp_path):
     path = tmp_path / "j.jsonl"
     _written(path)
     _refused(path, "journal-of-another-cluster", cluster_id="another")
@@ -153,7 +153,7 @@ def test_file_of_another_user_is_left_alone(tmp_path, content):
     _refused(path, "journal-not-understood")
 
 
-def test_two_at_once(tmp_path):
+def test_second_writer_at_once_is_refused(tmp_path):
     path = tmp_path / "j.jsonl"
     with _open(path), pytest.raises(RefusedError) as caught:
         _open(path)

@@ -52,12 +52,12 @@ def _zookeeper(said: str) -> str:
         ("zookeeper.sasl.jaas.config=", "java.security.auth.login.config=", "login.config"),
     ],
 )
-def test_zookeeper_settings(whole: str, damaged: str, named: str) -> None:
+def test_error_of_zookeeper_settings_contains_no_login(whole: str, damaged: str, named: str) -> None:
     shown = _zookeeper(_ZOOKEEPER.replace(whole, damaged, 1))
     assert "hunter2" not in shown.lower() and named in shown
 
 
-def test_section_of_a_login_file(tmp_path: Path) -> None:
+def test_error_of_a_login_file_contains_no_login(tmp_path: Path) -> None:
     file = tmp_path / "jaas.conf"
     file.write_text("Client { };")
     said = f'java.security.auth.login.config={file}\nzookeeper.sasl.clientconfig="hunter2"\npassword="hunter2"\n'
@@ -65,7 +65,7 @@ def test_section_of_a_login_file(tmp_path: Path) -> None:
     assert "hunter2" not in shown and str(file) in shown and "zookeeper.sasl.clientconfig" in shown
 
 
-def test_addresses_that_swallowed_a_login() -> None:
+def test_error_of_addresses_contains_no_login() -> None:
     with pytest.raises(KafkactlError) as caught:
         parse_connect(f'zk1:2181,"hunter2" {_LOGIN}')
     assert "hunter2" not in str(describe(caught.value)) and "zookeeper.connect" in caught.value.message
@@ -82,7 +82,7 @@ def test_addresses_that_swallowed_a_login() -> None:
         ("=PLAIN\n", "=GSSAPI\n", "sasl.jaas.config"),
     ],
 )
-def test_client_properties(whole: str, damaged: str, named: str) -> None:
+def test_error_of_client_properties_contains_no_login(whole: str, damaged: str, named: str) -> None:
     said = _CLIENT.replace(whole, damaged, 1)
     if "GSSAPI" in said:
         said = said.replace(PLAIN, '"hunter2" required')
@@ -108,7 +108,7 @@ def test_client_properties(whole: str, damaged: str, named: str) -> None:
         ("log.retention.ms", "${env:X}-----BEGIN PRIVATE KEY-----hunter2"),
     ],
 )
-def test_node_s_file(key: str, value: str) -> None:
+def test_error_of_a_file_of_a_node_contains_no_login(key: str, value: str) -> None:
     # Kafka's words quote a value that is refused; the line is named, and the value is not.
     lines = {
         "process.roles": "broker,controller", "node.id": "1", "log.dirs": "/d",
@@ -166,7 +166,7 @@ log_dirs = ["/d"]
         ("id = 1", 'id = 1 "hunter2"', "line 8"),
     ],
 )
-def test_inventory(whole: str, damaged: str, named: str) -> None:
+def test_error_of_an_inventory_contains_no_login(whole: str, damaged: str, named: str) -> None:
     with pytest.raises(KafkactlError) as caught:
         parse_inventory(INVENTORY.replace(whole, damaged, 1), file="f.toml")
     assert "hunter2" not in caught.value.message and "7777" not in caught.value.message
@@ -183,7 +183,7 @@ def test_inventory(whole: str, damaged: str, named: str) -> None:
         ('current = "x" hunter2\n', "line 1"),
     ],
 )
-def test_contexts_file(text: str, named: str) -> None:
+def test_error_of_a_contexts_file_contains_no_login(text: str, named: str) -> None:
     with pytest.raises(KafkactlError) as caught:
         parse_contexts(text.encode(), file="config.toml")
     assert "hunter2" not in caught.value.message

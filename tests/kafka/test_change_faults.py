@@ -41,7 +41,7 @@ def test_change_over_a_network_that_fails(change: Change, tmp_path: Path) -> Non
 
 @pytest.mark.campaign
 @pytest.mark.timeout(7200)
-def test_every_change_over_every_failure_of_the_network(tmp_path: Path) -> None:
+def test_every_change_is_run_over_every_failure_of_the_network(tmp_path: Path) -> None:
     counted = {change.name: requests_of(change, tmp_path / change.name) for change in EVERY_CHANGE}
     cases = [case for change in EVERY_CHANGE for case in cases_of(change, counted[change.name])]
     ended = run_all(cases, tmp_path / "cases")

@@ -259,13 +259,13 @@ class TestQuestions:
         assert str(other) in (error.cause or "")
 
     @pytest.mark.parametrize(("role", "ranges"), [(Role.CONTROLLER, {}), (Role.BROKER, CONTROLLER)])
-    def test_wrong_kind_of_port(self, role: Role, ranges: dict[int, tuple[int, int]]) -> None:
+    def test_wrong_kind_of_port_is_reported(self, role: Role, ranges: dict[int, tuple[int, int]]) -> None:
         with FakeBroker(versions=ranges) as broker, client_of(broker, role=role) as client:
             error = refused(client.cluster)
             assert (error.id, error.exit_code) == ("wrong-endpoint-type", 4)
             assert "--bootstrap-" in (error.next_step or "")
 
-    def test_brokers_of_the_cluster(self) -> None:
+    def test_brokers_of_the_cluster_are_listed(self) -> None:
         nodes = [
             {"BrokerId": 2, "Host": "b", "Port": 2, "Rack": "r", "IsFenced": True},
             {"BrokerId": 1, "Host": "a", "Port": 1},
@@ -436,7 +436,7 @@ class TestAllAtOnce:
                     raise answer
             assert caught.value.id == "no-such-field"
 
-    def test_connection_of_ones_own(self) -> None:
+    def test_separate_connection_is_opened(self) -> None:
         with FakeBroker() as broker, client_of(broker, role=Role.BROKER) as client:
             client.ask_any("DescribeCluster", {})
             with client.open_connection(broker.address):

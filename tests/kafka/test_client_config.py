@@ -115,7 +115,9 @@ def test_config_providers_are_asked(tmp_path: Path) -> None:
         ("", "a", None, "invalid-bootstrap-address"),
     ],
 )
-def test_whom_to_ask_first(text: str, brokers: str | None, controllers: str | None, expected: object) -> None:
+def test_bootstrap_addresses_are_chosen(
+    text: str, brokers: str | None, controllers: str | None, expected: object
+) -> None:
     config = read_client_config(text.encode(), file="c")
     try:
         client = client_of(config, brokers=brokers, controllers=controllers, timeout_ms=5)
@@ -136,7 +138,7 @@ def test_every_key_says_what_becomes_of_it() -> None:
 
 
 class TestPem:
-    def test_certificate_on_one_line(self) -> None:
+    def test_certificate_on_one_line_is_read(self) -> None:
         body = "QUJD" * 40
         text = f"-----BEGIN CERTIFICATE----- {body[:50]} {body[50:]} -----END CERTIFICATE-----"
         lines = read_pem(text).certificates.splitlines()

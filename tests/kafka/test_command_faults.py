@@ -55,7 +55,7 @@ def test_command_ends_in_time_and_says_what_is_true(tmp_path: Path) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.timeout(7200)
-def test_every_command_over_every_failure_of_the_network(tmp_path: Path) -> None:
+def test_every_command_is_run_over_every_failure_of_the_network(tmp_path: Path) -> None:
     kept = KeptCases("commands")
     counted = {command.name: requests_of(command, tmp_path / command.name) for command in EVERY_COMMAND}
     cases = [case for command in EVERY_COMMAND for case in cases_of(command, counted[command.name])]

@@ -36,7 +36,7 @@ def refused(act: Callable[[], object], kind: type[KafkactlError] = UnreachableEr
 
 class TestNegotiation:
     @pytest.mark.parametrize(("newest", "asked"), [(5, [4]), (4, [4]), (3, [4, 3]), (2, [4, 2]), (0, [4, 0])])
-    def test_versions_of_every_age(self, newest: int, asked: list[int]) -> None:
+    def test_versions_of_every_release_are_read(self, newest: int, asked: list[int]) -> None:
         broker = FakeBroker(
             versions={18: (0, newest)}, supported={"kraft.version": (0, 1)}, finalized={"metadata.version": 9}
         )
@@ -107,7 +107,7 @@ class TestAsking:
             (Raw(b"\0\0\0\1\0"), "malformed-response"),
         ],
     )
-    def test_lost_answer(self, action: Action, read_id: str) -> None:
+    def test_lost_answer_to_a_change_is_an_unknown_outcome(self, action: Action, read_id: str) -> None:
         for changes in (False, True):
             with FakeBroker(lambda asked: None if asked.name == "ApiVersions" else action) as broker:
                 connection = connected(broker)
@@ -268,7 +268,7 @@ class TestAddresses:
             ("PLAINTEXT://a:1", [("a", 1)]),
         ],
     )
-    def test_addresses(self, text: str, expected: list[tuple[str, int]]) -> None:
+    def test_addresses_are_parsed(self, text: str, expected: list[tuple[str, int]]) -> None:
         assert [(address.host, address.port) for address in parse_addresses(text)] == expected
 
     @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ FOLDED = {
 @pytest.mark.parametrize(
     ("fold", "entries"), [(remembered, MIGRATION), (remembered_change, CHANGE)], ids=["migration", "quorum"]
 )
-def test_journal_entry_with_a_value_of_another_type(fold, entries) -> None:
+def test_journal_entry_with_a_value_of_another_type_is_refused(fold, entries) -> None:
     # Found by the fuzz: a goal that is `true` was remembered, and the answer of `migrate status` fitted no schema.
     fold(read_journal(chained(entries), file="f", subject=entries[0][1]["subject"], cluster_id="c").entries)
     seen = 0

@@ -97,7 +97,7 @@ class TestTls:
             connect(broker.address, read_client_config(text.encode(), file="f").access(), deadline())
         return caught.value
 
-    def test_alert_before_anything(self, tmp_path: Path) -> None:
+    def test_alert_before_the_handshake_is_reported(self, tmp_path: Path) -> None:
         class Alert(Talker):
             def serve(self, connection: socket.socket) -> None:
                 connection.recv(10)
@@ -119,7 +119,7 @@ class TestTls:
             access = read_client_config(text.encode(), file="f").access()
             connect(Address("localhost", broker.address.port), access, deadline()).close()
 
-    def test_old_version(self, tmp_path: Path) -> None:
+    def test_old_version_of_tls_is_refused(self, tmp_path: Path) -> None:
         authority = Authority("ca")
         context = server(tmp_path, authority.identity("n"))
         with contextlib.suppress(ValueError), pytest.warns(DeprecationWarning):
@@ -249,7 +249,7 @@ def test_counts_of_children_that_cannot_be(count: int, capfd: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("length", [-1, -(1 << 31)])
-def test_negative_lengths(length: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_negative_length_is_a_typed_error(length: int, capfd: pytest.CaptureFixture[str]) -> None:
     with ZooKeeperTalker() as talker:
         talker.answer, talker.is_framed, talker.from_request = struct.pack(">i", length) * 100, False, 2
         assert read(talker, capfd).id.startswith("zookeeper-")

@@ -61,7 +61,7 @@ def refused(act: Callable[[], object], kind: type[KafkactlError] = UnreachableEr
 
 
 class TestServers:
-    def test_good_certificate(self, tmp_path: Path, authority: Authority) -> None:
+    def test_good_certificate_is_accepted(self, tmp_path: Path, authority: Authority) -> None:
         with FakeBroker(tls=server(tmp_path, authority.identity("n"))) as broker:
             for host in ("127.0.0.1", "localhost"):
                 ask(broker, trusting(tmp_path, authority), host)
@@ -75,7 +75,7 @@ class TestServers:
             ((), (-10, 10), "certificate-host-mismatch"),
         ],
     )
-    def test_bad_certificate(
+    def test_bad_certificate_is_refused(
         self, tmp_path: Path, authority: Authority, hosts: tuple[str, ...], days: tuple[int, int], error_id: str
     ) -> None:
         identity = authority.identity("n", hosts=hosts, days=days)
@@ -97,7 +97,7 @@ class TestServers:
             assert error.id == "certificate-not-trusted", "the certificate is checked all the same"
 
     @pytest.mark.slow
-    def test_port_without_tls(self, tmp_path: Path, authority: Authority) -> None:
+    def test_port_without_tls_is_reported(self, tmp_path: Path, authority: Authority) -> None:
         with FakeBroker(greeting=Raw(b"HTTP/1.1 400 Bad\r\n\r\n")) as broker:
             assert refused(lambda: ask(broker, trusting(tmp_path, authority))).id == "tls-not-spoken"
         with FakeBroker() as broker:
@@ -127,7 +127,7 @@ class TestClientCertificates:
                 assert error.id in ("client-certificate-refused", "connection-closed")
 
     @pytest.mark.parametrize("form", ["inline", "inline-protected", "file-protected", "pkcs12"])
-    def test_in_every_form(self, tmp_path: Path, authority: Authority, form: str) -> None:
+    def test_key_store_is_read_in_every_form(self, tmp_path: Path, authority: Authority, form: str) -> None:
         identity = authority.identity("me")
         file = tmp_path / "store"
         inline = {"ssl_keystore_type": "PEM", "ssl_keystore_certificate_chain": identity.chain_pem}
@@ -153,7 +153,7 @@ class TestClientCertificates:
         assert error.id == "jks-not-readable"
         assert "keytool -importkeystore" in (error.next_step or "")
 
-    def test_pkcs12_without_its_library(
+    def test_pkcs12_without_its_library_is_refused(
         self, tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file = tmp_path / "k.p12"
@@ -196,7 +196,7 @@ class TestClientCertificates:
         {"ssl_enabled_protocols": "TLSv1.1"},
     ],
 )
-def test_settings_that_contradict_each_other(given: dict[str, str]) -> None:
+def test_contradicting_settings_are_refused(given: dict[str, str]) -> None:
     error = refused(properties(**given).access, InputError)
     assert (error.id, error.exit_code) == ("invalid-tls-setting", 2)
 

@@ -71,14 +71,14 @@ def test_only_zeros_and_a_batch_that_is_not_whole_may_be_the_end_of_a_log(data: 
     assert damage.may_be_tail is harmless
 
 
-def test_tail_of_zeros():
+def test_tail_of_zeros_is_found():
     data = log(2) + bytes(100_000)
     assert scanned(data) == [0, 1, (2 * SIZE, len(data), "zero-tail")]
     data += log(1, first=2)
     assert scanned(data) == [0, 1, (2 * SIZE, len(data) - SIZE, "invalid-batch-length"), 2]
 
 
-def test_garbage_in_the_middle_and_at_the_start():
+def test_garbage_in_the_middle_and_at_the_start_is_found():
     noise = random.Random(1).randbytes(777)
     data = noise + log(2) + noise + log(2, first=2)
     pieces = list(scan_batches(data))
@@ -102,7 +102,7 @@ def test_positions_are_those_of_the_file():
 
 
 @given(st.integers(1, 8), st.randoms(use_true_random=False))
-def test_headers_and_damage_cover_the_file(count: int, rng: random.Random):
+def test_file_is_covered_by_headers_and_damage(count: int, rng: random.Random):
     data = mutated(rng, log(count))
     position = 0
     for piece in scan_batches(data):
@@ -132,7 +132,7 @@ def test_search_gives_up_on_a_file_made_to_cost_time(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("byte", [0, 1, 2, 0xFF])
-def test_files_of_one_byte_value(byte: int):
+def test_file_of_one_byte_value_is_damage(byte: int):
     data = bytes([byte]) * 20_000
     (piece,) = scan_batches(data)
     assert isinstance(piece, Damage)

@@ -167,7 +167,7 @@ class TestVersions:
         assert encoded(spec, 0, {"A": ZERO_UUID}) == ""
         assert unwritable(spec, 0, {"A": Uuid(bytes(range(16)))}).id == "field-not-in-version"
 
-    def test_unknown_versions(self):
+    def test_unknown_version_is_refused(self):
         error = refused(self.SPEC, 4, "00")
         assert (error.id, error.reason) == ("unsupported-message-version", "version 4 is not known; expected 0-3")
         assert unwritable(self.SPEC, -1, {}).id == "unsupported-message-version"
@@ -292,7 +292,7 @@ class TestOddities:
         assert encoded(spec, 1, {"ClientId": "ab", "B": "c"}) == "00026162" + "0263" + "00"
         assert decoded(spec, 1, "00026162" + "0263" + "00") == {"ClientId": "ab", "B": "c"}
 
-    def test_every_primitive_in_an_array(self):
+    def test_every_primitive_is_decoded_in_an_array(self):
         kinds = {
             "bool": [True, False], "int8": [-1], "int16": [-1], "uint16": [65535], "int32": [-1], "int64": [-1],
             "float64": [0.5], "uuid": [ZERO_UUID, Uuid(bytes(range(16)))], "string": ["a", ""], "bytes": [b"", b"a"],
@@ -309,7 +309,7 @@ class TestOddities:
             assert math.isnan(value["F"])
             assert encode_message(spec, 0, value).hex() == data
 
-    def test_uuids_decode_to_uuids(self):
+    def test_uuids_are_decoded_as_uuids(self):
         spec = message("TopicRecord")
         topic_id = Uuid(bytes(range(16)))
         value = decoded(spec, 0, encoded(spec, 0, {"Name": "t", "TopicId": topic_id}))

@@ -21,7 +21,7 @@ from kafkactl.protocol.crc32c import crc32c, crc32c_by_table
         (bytes(range(31, -1, -1)), 0x113FDB5C),
     ],
 )
-def test_published_vectors(data: bytes, crc: int):
+def test_checksum_equals_published_vectors(data: bytes, crc: int):
     assert crc32c(data) == crc
     assert crc32c_by_table(data) == crc
 

@@ -46,7 +46,7 @@ class TestSending:
         # key 60, version 1, correlation id 0, client id null, no tags | no operations, endpoint type 2, no tags
         assert data.hex() == "0000000e" + "003c" + "0001" + "00000000" + "ffff" + "00" + "00" + "02" + "00"
 
-    def test_correlation_ids_count_up(self) -> None:
+    def test_correlation_ids_are_increasing(self) -> None:
         conversation = framing()
         sent = [conversation.send("ApiVersions", 0, {}) for _ in range(3)]
         assert [struct.unpack(">i", data[8:12])[0] for data in sent] == [0, 1, 2]
@@ -71,7 +71,7 @@ class TestSending:
             ("Fetch", 12, (2, 1)),
         ],
     )
-    def test_header_versions(self, name: str, version: int, headers: tuple[int, int]) -> None:
+    def test_header_versions_are_as_specified(self, name: str, version: int, headers: tuple[int, int]) -> None:
         request, response = message(f"{name}Request"), message(f"{name}Response")
         assert (request_header_version(request, version), response_header_version(response, version)) == headers
 
@@ -171,7 +171,9 @@ class TestNegotiation:
         ("asked", "offered", "expected"),
         [(4, [(18, 0, 3)], 3), (4, [(18, 0, 2)], 2), (4, [], 0), (3, [(1, 0, 9)], 0)],
     )
-    def test_next_version_to_ask_in(self, asked: int, offered: list[tuple[int, int, int]], expected: int) -> None:
+    def test_next_version_is_chosen_from_the_offer(
+        self, asked: int, offered: list[tuple[int, int, int]], expected: int
+    ) -> None:
         keys = [{"ApiKey": key, "MinVersion": low, "MaxVersion": high} for key, low, high in offered]
         assert next_version(asked, {"ErrorCode": 35, "ApiKeys": keys}, peer="n") == expected
 

@@ -29,7 +29,7 @@ def test_names_bytes_uuids_and_tagged_defaults():
     assert to_json(message("UserScramCredentialRecord"), 0, scram)["salt"] == "//4="
 
 
-def test_structs_and_nulls():
+def test_structs_and_nulls_are_written():
     spec = message("ConfigRecord")
     value = {"ResourceType": 2, "ResourceName": "t", "Name": "n", "Value": None}
     assert to_json(spec, 0, value) == {"resourceType": 2, "resourceName": "t", "name": "n", "value": None}

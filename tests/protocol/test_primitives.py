@@ -57,7 +57,7 @@ def test_numbers_of_fixed_size_are_big_endian(kind: str, value: float, data: str
         (2**32 - 1, "ffffffff0f"),
     ],
 )
-def test_unsigned_varints(value: int, data: str):
+def test_unsigned_varints_are_read_and_written(value: int, data: str):
     assert written("unsigned_varint", value).hex() == data
     assert Reader(bytes.fromhex(data)).unsigned_varint() == value
 
@@ -158,6 +158,6 @@ def test_reader_stays_within_its_part_of_the_data():
         reader.raw(1)
 
 
-def test_paths_read_like_python():
+def test_paths_are_written_as_in_python():
     assert render_path(["VotersRecord", "Voters", 2, "Endpoints"]) == "VotersRecord.Voters[2].Endpoints"
     assert render_path([]) == ""

@@ -37,7 +37,7 @@ def only(data: bytes) -> tuple[Record, ...]:
 
 
 class TestWriting:
-    def test_every_byte_of_a_small_batch(self):
+    def test_every_byte_of_a_small_batch_is_as_specified(self):
         data = encode_batch([(None, b"ab")], base_offset=7, timestamp_ms=0x0102, partition_leader_epoch=3)
         assert data[:17].hex() == "0000000000000007" + "0000003a" + "00000003" + "02"
         assert data[21:61].hex() == (
@@ -75,7 +75,7 @@ class TestWriting:
 
 
 class TestReading:
-    def test_positions_point_into_the_file(self):
+    def test_positions_are_those_in_the_file(self):
         data = batch(record(b"key", b"value") + record(None, b"other", delta=1), count=2)
         for base in (0, 4096):
             (found,) = decode_batches(data, base=base)
@@ -137,14 +137,14 @@ class TestCompression:
         assert {entry.position for entry in zipped} == {0}
 
     @pytest.mark.parametrize("codec", ["bare snappy", "xerial snappy", "lz4", "zstd"])
-    def test_codecs_of_pyarrow(self, codec: str):
+    def test_codecs_of_pyarrow_are_read(self, codec: str):
         body, bits = squeezed(codec, self.BODY)
         plain = only(batch(self.BODY, count=2))
         assert [found[:6] for found in only(batch(body, count=2, attributes=bits))] == [found[:6] for found in plain]
 
     @pytest.mark.parametrize("codec", ["bare snappy", "xerial snappy", "lz4", "zstd"])
     @pytest.mark.parametrize("change", [lambda z: z[:-4], lambda z: b"none" + z, lambda z: z + b"x", lambda z: b""])
-    def test_broken_stream_of_pyarrow(self, codec: str, change: object):
+    def test_broken_stream_of_pyarrow_is_refused(self, codec: str, change: object):
         body, bits = squeezed(codec, self.BODY)
         error = refused(batch(change(body), count=2, attributes=bits))  # type: ignore[operator]
         assert (error.id, error.offset) == ("corrupt-compression", 61)
@@ -154,7 +154,7 @@ class TestCompression:
         assert "Corrupt" in refused(batch(body[:-4], count=2, attributes=bits)).reason
 
     @pytest.mark.parametrize("codec", ["bare snappy", "xerial snappy", "lz4", "zstd"])
-    def test_bomb_of_pyarrow(self, codec: str):
+    def test_bomb_of_pyarrow_is_refused(self, codec: str):
         body, bits = squeezed(codec, record(None, bytes(1_200_000)))
         error = refused(batch(body, attributes=bits))
         assert error.id == "decompressed-too-large"
@@ -167,11 +167,11 @@ class TestCompression:
         assert name in error.reason
         assert "[spark]" in str(error.next_step)
 
-    def test_unknown_codecs(self):
+    def test_unknown_codec_is_refused(self):
         assert refused(batch(self.BODY, count=2, attributes=7)).id == "unknown-compression"
 
     @pytest.mark.parametrize("change", [lambda z: z[:-4], lambda z: b"no gzip", lambda z: z + b"x", lambda z: b""])
-    def test_broken_stream(self, change: object):
+    def test_broken_stream_is_refused(self, change: object):
         body = change(gzipped(self.BODY))  # type: ignore[operator]
         error = refused(batch(body, count=2, attributes=1))
         assert (error.id, error.offset) == ("corrupt-compression", 61)
@@ -220,12 +220,12 @@ class TestDamage:
         assert (error.id, error.offset) == ("truncated-batch", 1000 + len(self.GOOD))
 
     @pytest.mark.parametrize("length", [0, 48, -1, -(2**31)])
-    def test_impossible_length(self, length: int):
+    def test_impossible_length_is_refused(self, length: int):
         data = self.GOOD[:8] + length.to_bytes(4, "big", signed=True) + self.GOOD[12:]
         error = refused(data)
         assert (error.id, error.offset) == ("invalid-batch-length", 8)
 
-    def test_another_magic(self):
+    def test_another_magic_is_refused(self):
         error = refused(self.GOOD[:16] + b"\x01" + self.GOOD[17:])
         assert (error.id, error.offset) == ("unsupported-magic", 16)
 
@@ -267,7 +267,7 @@ class TestDamage:
         assert error.id == error_id
         assert error.path.startswith("RecordBatch")
 
-    def test_negative_record_count(self):
+    def test_negative_record_count_is_refused(self):
         data = with_crc(self.GOOD[:57] + b"\xff\xff\xff\xff" + self.GOOD[61:])
         error = refused(data)
         assert (error.id, error.offset) == ("invalid-record-count", 57)

@@ -22,7 +22,7 @@ def test_kafka_knows_two_mechanisms():
     assert sorted(MECHANISMS) == ["SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 
-def test_keys_of_the_example_in_rfc_7677():
+def test_keys_equal_the_example_in_rfc_7677():
     # The signature that the server sends there for the password `pencil`.
     mechanism = MECHANISMS["SCRAM-SHA-256"]
     salted = salted_password(mechanism, "pencil", base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ=="), 4096)

@@ -115,7 +115,7 @@ def test_contents_stay_in_view(tab: Tab, pages: dict[str, Path]) -> None:
 
 
 @pytest.mark.slow
-def test_tables_sort_and_filter(tab: Tab, tmp_path: Path) -> None:
+def test_tables_are_sorted_and_filtered(tab: Tab, tmp_path: Path) -> None:
     cells = [("broker 2", "1.5 GiB"), ("broker 10", "900 MiB"), ("broker 1", "1,000 bytes"), ("broker x", "none")]
     rows = tuple((Cell(name), Cell(size)) for name, size in [*cells, *((f"node {at}", f"{at}") for at in range(40))])
     table = Table(title="Disks", columns=("node", "size"), rows=rows)

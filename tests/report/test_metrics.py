@@ -83,7 +83,7 @@ def test_unknown_number_has_no_sample():
     assert not {"kafkactl_tiered_bytes", "kafkactl_tiered_bucket_objects"} & set(found)
 
 
-def test_labels_of_others_steer_nothing():
+def test_labels_of_others_are_escaped():
     source = {"path": 'a"b\\c\nd\x1b[2J', "end_offset": 1, "last_epoch": 1, "records": 1, "would_cut": None}
     answer = {"kind": "log.verify", "findings": [], "divergences": [], "sources": [source]}
     text = metrics_text(answer, exit_code=0, ended_s=1)
@@ -105,7 +105,7 @@ def test_alerts_of_the_guide_name_metrics_and_labels_that_exist():
         assert set(shown) <= labels[names[0]]
 
 
-def test_quorum(kafkactl: Callable[..., Run]):
+def test_metrics_of_a_quorum_are_printed(kafkactl: Callable[..., Run]):
     with FakeQuorum(voters=(1, 2, 3)) as quorum:
         addresses = ",".join(str(quorum.address(node_id)) for node_id in quorum.nodes)
         run = kafkactl("quorum", "describe", "--bootstrap-controller", addresses, "-o", "prometheus")

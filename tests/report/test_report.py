@@ -199,7 +199,7 @@ def test_isr_that_stays_is_shown_once() -> None:
     assert text.count("41,42 → none") == 1 and text.count("41,42") == 2
 
 
-def test_history_of_a_log(tmp_path: Path) -> None:
+def test_events_of_a_log_are_found(tmp_path: Path) -> None:
     from kafkactl.metadata.io.source import open_source
 
     write_log(tmp_path / "log", Shape(records=2_000, partitions=50, brokers=4))

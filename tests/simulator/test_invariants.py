@@ -57,7 +57,7 @@ def quorum() -> Quorum:
     return made
 
 
-def test_one_leader_an_epoch(quorum):
+def test_second_leader_in_an_epoch_breaks_election_safety(quorum):
     quorum.monitor.leads(1, DISKS[1], 1, quorum.logs[1])
     quorum.monitor.leads(1, DISKS[1], 1, quorum.logs[1])
     assert not quorum.broken

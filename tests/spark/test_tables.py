@@ -302,7 +302,7 @@ def test_replicas_of_a_cluster_speak_once(session: SparkSession, tmp_path: Path)
     assert nodes == {1, 2}
 
 
-def test_state_at_an_earlier_point(session: SparkSession, logs: list[Path]) -> None:
+def test_state_is_read_at_an_earlier_point(session: SparkSession, logs: list[Path]) -> None:
     log = next(log for log in logs if folder_of(log) == "4.4.0")
     image = load_image(log, at=40)
     rows = rows_of(spark.state(session, log, "topics", at_offset=40))

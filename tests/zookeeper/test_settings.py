@@ -145,7 +145,7 @@ def test_settings_that_kafka_would_not_take(wrong):
     assert caught.value.id == "invalid-zookeeper-setting"
 
 
-def test_login_of_a_jaas_file(tmp_path: Path):
+def test_login_of_a_jaas_file_is_read(tmp_path: Path):
     file = tmp_path / "jaas.conf"
     file.write_text(
         f'KafkaServer {{ x.PlainLoginModule required username="no"; }};\n'
@@ -168,7 +168,7 @@ def test_login_of_a_jaas_file(tmp_path: Path):
         assert caught.value.id == "zookeeper-login-unreadable"
 
 
-def test_login_line_in_the_settings():
+def test_login_line_in_the_settings_is_read():
     line = f'{MODULE} required username="kafka" password="s3cret";'
     assert zookeeper_settings({"zookeeper.sasl.jaas.config": line}).login.username == "kafka"
     for wrong, id_ in (
@@ -203,7 +203,7 @@ def test_answer_of_many_reads():
     assert request.serialize().endswith(_header(-1, 1, -1))
 
 
-def test_children_of_many():
+def test_children_of_many_znodes_are_decoded():
     name = "ü".encode()
     answer = _header(GET_CHILDREN, 0, 0) + struct.pack("!ii", 1, len(name)) + name + _header(-1, 1, -1)
     assert MultiRead(GET_CHILDREN, ["/a"]).deserialize(answer, 0) == [["ü"]]

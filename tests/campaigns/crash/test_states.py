@@ -19,7 +19,7 @@ _THIRD_EVERY = 50
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.title)
-def test_every_crash(command: Command, scratch: Path) -> None:
+def test_state_after_every_crash_is_old_or_new(command: Command, scratch: Path) -> None:
     figures = Campaign(command, scratch, second_every=command.every, third_every=_THIRD_EVERY).run_all(
         errors_every=command.every
     )

@@ -53,5 +53,5 @@ def test_campaign_is_complete_when_every_target_was_tried_enough_or_says_why_not
 @pytest.mark.skipif(
     find_spec("atheris") is None, reason="needs atheris, which `make lab` installs where it has a wheel"
 )
-def test_campaign() -> None:
+def test_damaged_input_is_an_answer_or_a_typed_error() -> None:
     assert campaign.campaign() == []

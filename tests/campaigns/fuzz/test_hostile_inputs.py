@@ -15,5 +15,5 @@ _EXAMPLES = os.environ.get("KAFKACTL_FUZZ_EXAMPLES")
 
 
 @pytest.mark.parametrize("kind", KINDS, indirect=True)
-def test_many(kind: Kind, request: pytest.FixtureRequest) -> None:
+def test_damaged_input_is_an_answer_or_a_typed_error(kind: Kind, request: pytest.FixtureRequest) -> None:
     try_inputs(kind, int(_EXAMPLES or numbers(request)[1]), at_random=True)

@@ -82,7 +82,7 @@ def create(cluster: MigrationCluster, path: str, data: bytes) -> None:
         client.create(path, data)
 
 
-def test_one_cluster_forward_with_every_mistake_on_the_way(tmp_path: Path):
+def test_every_mistake_is_found_in_a_migration(tmp_path: Path):
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
         cluster.reach("M0")
         cluster.fill()
@@ -189,7 +189,7 @@ def _in_dual_write(cluster: MigrationCluster) -> None:
     assert settled(cluster) == {}
 
 
-def test_another_cluster_another_level_and_the_wrong_secret(tmp_path: Path):
+def test_wrong_cluster_level_and_secret_are_found(tmp_path: Path):
     settings = {"password.encoder.secret": "not-a-real-one", "inter.broker.listener.name": "INTERNAL",
                 "listener.security.protocol.map": "INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"}  # fmt: skip
     with MigrationCluster(

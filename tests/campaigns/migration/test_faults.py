@@ -219,7 +219,7 @@ def test_zookeeper_hangs_for_longer_than_a_session_lasts(tmp_path: Path) -> None
     write_section("3.9.2: ZooKeeper hangs for longer than a session lasts", notes, canary.result)
 
 
-def test_slow_zookeeper(tmp_path: Path) -> None:
+def test_migration_is_done_with_a_slow_zookeeper(tmp_path: Path) -> None:
     # The driver's own way to it is slow, then as good as dead, then well again.
     notes = []
     with MigrationCluster("3.9.2", tmp_path, brokers=1) as cluster, SlowWay(delay_s=0.15) as way:
@@ -334,7 +334,7 @@ def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
     write_section("3.9.2: nodes killed under the driver", notes, canary.result)
 
 
-def test_two_drivers_at_once(tmp_path: Path) -> None:
+def test_second_driver_is_refused(tmp_path: Path) -> None:
     # With one journal the second is refused; with another journal the first is known only by what it does.
     notes = []
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:

@@ -36,7 +36,7 @@ WAYS = (
 
 
 @pytest.mark.parametrize(("release", "template", "levels"), WAYS, ids=lambda way: way if isinstance(way, str) else "4")
-def test_from_ordinary_files_to_kafka_4(
+def test_cluster_is_migrated_from_ordinary_files_to_kafka_4(
     release: str, template: str, levels: tuple[tuple[str, str], ...], tmp_path: Path
 ) -> None:
     # `levels` are the releases that follow the migration, with the level of metadata.version that each is given.

@@ -84,7 +84,7 @@ def test_each_phase_is_observed_with_its_modes(observed: dict[str, Observation])
     assert modes(observed["M7"]) == [Mode.KRAFT, Mode.MIGRATING, Mode.KRAFT]
 
 
-def test_four_witnesses_of_a_broker(observed: dict[str, Observation]):
+def test_four_witnesses_of_a_broker_are_observed(observed: dict[str, Observation]):
     # zk-migration-measured 7.1: znode, record, tag, observer.
     for state, entered in (("M4L", {1}), ("M6", {1, 2})):
         found = observed[state]
@@ -122,7 +122,7 @@ def test_before_and_after_the_copy(observed: dict[str, Observation]):
     assert last.registrations[1].ever_migrating
 
 
-def test_configurations_and_disks(observed: dict[str, Observation]):
+def test_configurations_and_disks_are_observed(observed: dict[str, Observation]):
     for state in ("M0", "M6"):
         broker = observed[state].node(1)
         assert broker is not None

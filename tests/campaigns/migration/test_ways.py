@@ -42,7 +42,7 @@ def moved_through(course: list[str], states: list[str]) -> bool:
     return all(state in rest for state in states)
 
 
-def test_forward_back_and_forward_again(tmp_path: Path) -> None:
+def test_cluster_is_migrated_after_a_rollback(tmp_path: Path) -> None:
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
         cluster.zookeeper.start().wait_ready()
         cluster.start(*cluster.broker_ids)

@@ -48,7 +48,7 @@ def test_fault_is_caught(runner: Runner, path: str, was: str, now: str, tests: s
     assert answer["failed"].startswith(tests)
 
 
-def test_without_a_fault_the_same_tests_pass(runner: Runner):
+def test_tests_pass_without_a_fault(runner: Runner):
     # With a module from the order, too.
     path, was, _, _ = PLANTED[0]
     files = [row[-1] for row in PLANTED]
@@ -98,7 +98,7 @@ def test_only_what_a_file_catches_gets_a_verdict_of_it():
     assert list(caught(package_of(*MAJORITY), [off_by_one], ("tests/protocol/test_crc32c.py",))) == []
 
 
-def test_mutants_of_a_module():
+def test_mutants_of_a_module_are_made():
     mutants = mutants_of(SMALL)
     assert len({mutant.id for mutant in mutants}) == len(mutants)
     (off_by_one,) = [mutant for mutant in mutants if mutant.now == "size // 2 - 1"]

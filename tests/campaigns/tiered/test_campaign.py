@@ -22,7 +22,7 @@ RELEASES = ("4.3.1", "3.9.2", "4.4.0", "3.6.2", "4.0.2", "3.7.2", "3.8.1")
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("title, act", ACTS.items(), ids=list(ACTS))
-def test_topics(title: str, act: Act, release: str, tmp_path: Path, lab_pool: Pool) -> None:
+def test_audit_of_topics_is_right(title: str, act: Act, release: str, tmp_path: Path, lab_pool: Pool) -> None:
     rows = performed(act, release, tmp_path / "cluster")
     write_section(title, release, rows)
     assert [row for row in rows if row.wrong] == []
@@ -30,14 +30,14 @@ def test_topics(title: str, act: Act, release: str, tmp_path: Path, lab_pool: Po
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.name)
-def test_metadata_topic(harm: Harm, release: str, tmp_path: Path, lab_pool: Pool) -> None:
+def test_audit_of_a_damaged_metadata_topic_is_right(harm: Harm, release: str, tmp_path: Path, lab_pool: Pool) -> None:
     rows = performed(harmed(harm), release, tmp_path / "cluster", harm.settings)
     write_section("the metadata topic", release, rows, scenes=OF_METADATA)
     assert [row for row in rows if row.wrong] == []
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_several_log_directories(release: str, tmp_path: Path, lab_pool: Pool) -> None:
+def test_several_log_directories_are_refused(release: str, tmp_path: Path, lab_pool: Pool) -> None:
     row = refuses_several_directories(release, tmp_path / "jbod")
     write_section("the metadata topic", release, [row], scenes=OF_METADATA)
     assert not row.wrong

@@ -379,7 +379,7 @@ def test_history_ends_with_the_state_of_the_image(kafkactl, log: Path):
         (("--config", "topic:late"), {"ConfigRecord"}),
     ],
 )
-def test_history_of_other_things(kafkactl, log: Path, arguments: tuple[str, str], types: set[str]):
+def test_history_is_shown_of_other_keys(kafkactl, log: Path, arguments: tuple[str, str], types: set[str]):
     found = {event["type"] for event in lines(kafkactl("log", "history", log, *arguments).stdout)}
     assert found
     assert found <= types
@@ -396,7 +396,7 @@ def test_name_like_those_in_the_log_is_suggested(kafkactl, log: Path):
     assert "Did you mean" not in kafkactl("log", "history", log, "--topic", "nothing-of-the-kind").stderr
 
 
-def test_history_without_a_key_or_with_two(kafkactl, log: Path):
+def test_history_without_a_key_or_with_two_is_refused(kafkactl, log: Path):
     assert kafkactl("log", "history", log).code == 2
     assert kafkactl("log", "history", log, "--topic", "a", "--broker", "1").code == 2
     assert kafkactl("log", "history", log, "--broker", "1", "--partition", "0").code == 2
@@ -447,7 +447,7 @@ def test_configuration_goes_with_its_topic(kafkactl, log: Path):
     assert reported[-1]["offset"] == removed["offset"]
 
 
-def test_browsing_without_a_terminal(kafkactl, log: Path):
+def test_path_is_shown_without_a_terminal(kafkactl, log: Path):
     root = kafkactl("log", "browse", log, "-o", "json").json
     assert (root["path"], root["type"], root["names"]) == ("/", "directory", ["image"])
     names = kafkactl("log", "browse", log, "/image/topics/byName").stdout.split()
@@ -469,7 +469,7 @@ def test_browsing_hides_secrets(kafkactl, log: Path):
     assert shown["storedKey"] != "<redacted>"
 
 
-def test_lint(kafkactl, log: Path):
+def test_suspicious_state_is_reported_by_lint(kafkactl, log: Path):
     run = kafkactl("log", "lint", log, "-o", "json")
     assert run.code == 0
     assert "leaderless-partition" in {finding["id"] for finding in run.json["findings"]}

@@ -46,7 +46,7 @@ def verified(kafkactl, *paths: object) -> tuple[int, dict, dict[str, str]]:
     return run.code, answer, {finding["id"]: finding["severity"] for finding in answer["findings"]}
 
 
-def test_sound_log(kafkactl, node):
+def test_sound_log_is_verified(kafkactl, node):
     log = node("a", {FIRST: SEGMENT, "00000000000000000025-0000000001.checkpoint": SNAPSHOT})
     code, answer, found = verified(kafkactl, log)
     assert (code, found) == (0, {})
@@ -90,7 +90,7 @@ def test_zeros_stand_for_records_that_another_log_has(kafkactl, node):
     }
 
 
-def test_damage_in_the_middle(kafkactl, node):
+def test_damage_in_the_middle_is_reported(kafkactl, node):
     hurt = bytearray(SEGMENT)
     hurt[STARTS[5] + 70] ^= 1
     log = node("hurt", {FIRST: bytes(hurt), "00000000000000000030.log": noops(30)})
@@ -120,14 +120,14 @@ def test_epoch_that_is_not_under_the_checksum(kafkactl, node):
     assert verified(kafkactl, node("rising", {FIRST: noops(0, 1) + noops(1, 2)}))[::2] == (0, {})
 
 
-def test_missing_offsets(kafkactl, node):
+def test_missing_offsets_are_reported(kafkactl, node):
     log = node("gap", {FIRST: SEGMENT, "00000000000000000040.log": noops(40)})
     assert verified(kafkactl, log)[::2] == (7, {"metadata-log-gap": "blocker"})
     (log / "00000000000000000041-0000000001.checkpoint").write_bytes(SNAPSHOT)
     assert verified(kafkactl, log)[::2] == (0, {"metadata-log-gap": "info"})
 
 
-def test_snapshots(kafkactl, node):
+def test_missing_and_late_snapshots_are_reported(kafkactl, node):
     log = node("s", {"00000000000000000040.log": noops(40)})
     assert verified(kafkactl, log)[2] == {"metadata-log-without-snapshot": "blocker"}
     snapshot = log / "00000000000000000041-0000000001.checkpoint"
@@ -151,7 +151,7 @@ def test_records_that_do_not_decode(kafkactl, node):
     assert verified(kafkactl, node("t", {FIRST: SEGMENT + opened}))[::2] == (0, {"transaction-open": "info"})
 
 
-def test_renamed_segment(kafkactl, node):
+def test_renamed_segment_is_reported(kafkactl, node):
     log = node("r", {"00000000000000000100.log": noops(30), "00000000000000000100-0000000001.checkpoint": SNAPSHOT})
     assert "segment-not-named-by-its-offset" in verified(kafkactl, log)[2]
 
@@ -164,7 +164,7 @@ def test_nodes_that_agree(kafkactl, node):
     assert answer["reference"] == str(first)
 
 
-def test_uncommitted_tail(kafkactl, node):
+def test_uncommitted_tail_is_reported(kafkactl, node):
     first = node("1", {FIRST: SEGMENT + noops(30, epoch=3)})
     # The only voter of this log is node 1: what it wrote itself would be committed.
     two = node("2", {FIRST: SEGMENT + noops(30, epoch=2, count=4)}, node_id=2)
@@ -185,14 +185,14 @@ def test_committed_parts_that_differ(kafkactl, node):
     assert verified(kafkactl, three, four)[::2] == (7, {"committed-log-diverged": "blocker"})
 
 
-def test_nodes_of_several_clusters(kafkactl, node):
+def test_nodes_of_several_clusters_are_reported(kafkactl, node):
     # They are not the same log, of course: that one went its own way is not said.
     first, second = node("1", {FIRST: SEGMENT}), node("2", {FIRST: noops(0, epoch=2)}, cluster_id="xyz")
     code, answer, found = verified(kafkactl, first, second)
     assert (code, found, answer["divergences"]) == (7, {"several-clusters": "blocker"}, [])
 
 
-def test_single_files(kafkactl, tmp_path: Path):
+def test_single_file_is_verified(kafkactl, tmp_path: Path):
     path = tmp_path / "copy-of-a-segment"
     path.write_bytes(noops(77, count=3))
     code, answer, found = verified(kafkactl, path)

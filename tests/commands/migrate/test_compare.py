@@ -66,7 +66,7 @@ def test_migration_that_is_well(kafkactl, folder):
 
 
 @pytest.mark.slow
-def test_change_behind_its_back(kafkactl, tmp_path):
+def test_change_of_another_client_is_a_difference(kafkactl, tmp_path):
     config = b'{"version":1,"config":{"producer_byte_rate":"1"}}'
     folder = saved(tmp_path / "o", data={"/config/clients/behind": config})
     answer = compared(kafkactl, "--observation", folder, code=7)
@@ -111,7 +111,7 @@ def test_side_that_was_not_seen(kafkactl, folder, missing):
     assert "comparison-impossible" in [finding["id"] for finding in answer["findings"]]
 
 
-def test_bad_input(kafkactl, folder, tmp_path):
+def test_bad_input_is_refused(kafkactl, folder, tmp_path):
     assert kafkactl("migrate", "compare", "-o", "json").code == 2
     assert kafkactl("migrate", "compare", "--observation", tmp_path / "nothing", "-o", "json").code == 2
     log = folder / "metadata" / "3001" / "__cluster_metadata-0" / f"{0:020}.log"

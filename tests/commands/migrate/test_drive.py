@@ -45,7 +45,7 @@ def inventory_text(cluster: FakeCluster) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_all_the_way(migrate, tmp_path: Path) -> None:
+def test_run_is_done_to_the_end(migrate, tmp_path: Path) -> None:
     cluster = FakeCluster()
     run = migrate(cluster, "run", "--yes", "--until", "M4L", *ACCEPTED)
     assert (run.code, run.json["kind"], run.json["outcome"]) == (0, "migrate.run", "done")
@@ -65,7 +65,7 @@ def test_all_the_way(migrate, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_back(migrate) -> None:
+def test_rollback_is_done(migrate) -> None:
     cluster = FakeCluster()
     assert migrate(cluster, "run", "--yes", "--until", "M6", *ACCEPTED).json["state"] == "M6"
     run = migrate(cluster, "rollback", "--dry-run")
@@ -117,7 +117,7 @@ def test_inventory_is_needed(kafkactl, verb: str) -> None:
     assert kafkactl("migrate", verb).code == 2
 
 
-def test_for_people(migrate) -> None:
+def test_result_is_shown_as_text(migrate) -> None:
     run = migrate(FakeCluster(), "run", "--yes", "--until", "M3", *ACCEPTED, output="table")
     assert run.code == 0
     assert "done: M3" in run.stdout

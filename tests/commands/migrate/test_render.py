@@ -36,7 +36,7 @@ def rendered(kafkactl, *arguments, code: int = 0):
     return run.json
 
 
-def test_all_files_of_all_phases(kafkactl, inventory, tmp_path):
+def test_all_files_of_all_phases_are_written(kafkactl, inventory, tmp_path):
     out = tmp_path / "out"
     answer = rendered(kafkactl, "--inventory", inventory, "--out", out)
     assert (answer["outcome"], answer["folder"], answer["findings"]) == ("done", str(out), [])
@@ -65,7 +65,7 @@ def test_dry_run_writes_nothing_and_shows_the_diffs(kafkactl, inventory, tmp_pat
     assert "hunter" not in text.stdout
 
 
-def test_again_over_its_own_files_and_no_others(kafkactl, inventory, tmp_path):
+def test_only_own_files_are_replaced(kafkactl, inventory, tmp_path):
     out = tmp_path / "out"
     first = rendered(kafkactl, "--inventory", inventory, "--out", out)
     assert rendered(kafkactl, "--inventory", inventory, "--out", out) == first
@@ -104,7 +104,7 @@ def test_unknown_value_is_refused_and_reported_once(kafkactl, inventory, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
-def test_node_without_a_file(kafkactl, inventory, tmp_path):
+def test_nothing_is_written_for_a_node_without_a_file(kafkactl, inventory, tmp_path):
     # The others can be looked at; nothing is written, for each file has to fit the others.
     (inventory.parent / "2.properties").unlink()
     answer = rendered(kafkactl, "--inventory", inventory, "--out", tmp_path / "out", code=3)
@@ -128,7 +128,7 @@ def _observation(folder: Path, *, hide: bool) -> Path:
     return folder
 
 
-def test_from_an_observation(kafkactl, inventory, tmp_path):
+def test_files_are_rendered_from_an_observation(kafkactl, inventory, tmp_path):
     live = rendered(kafkactl, "--inventory", inventory, "--dry-run")
     saved = rendered(kafkactl, "--observation", _observation(tmp_path / "o", hide=False), "--dry-run")
     assert [file["sha256"] for file in saved["files"]] == [file["sha256"] for file in live["files"]]
@@ -144,7 +144,7 @@ def test_files_whose_secrets_were_taken_out_are_for_looking_at(kafkactl, tmp_pat
     assert f"+{FLAG}=true" in (out / "broker-1/migration.diff").read_text()
 
 
-def test_observation_without_nodes(kafkactl, tmp_path):
+def test_observation_without_nodes_is_refused(kafkactl, tmp_path):
     folder = _observation(tmp_path / "o", hide=False)
     body = json.loads((folder / "observation.json").read_bytes())
     (folder / "observation.json").write_text(json.dumps({**body, "nodes": []}), encoding="utf-8")

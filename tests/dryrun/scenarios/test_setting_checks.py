@@ -206,7 +206,7 @@ def test_setting_that_brokers_take_while_they_run_is_accepted(kafka: str, entity
         assert (found.verdict, ids(found)) == (Verdict.OK, set()), through_broker
 
 
-def test_stored_advertised_listeners_void_all_settings_of_a_broker_until_3_9() -> None:
+def test_all_settings_of_a_broker_are_ignored_with_stored_advertised_listeners_until_3_9() -> None:
     found = asked(world("3.9"), "advertised.listeners=PLAINTEXT://h:9092", entity="broker:2")
     assert "ignore all dynamic settings of that broker" in found.findings[0].message
     later = asked(world("4.0"), "advertised.listeners=PLAINTEXT://h:9092", entity="broker:2")

@@ -76,7 +76,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_connection(tmp_path: Path, text: str, expected: list[str]) -> None:
+def test_exposed_connection_is_reported(tmp_path: Path, text: str, expected: list[str]) -> None:
     assert ids(exposed(tmp_path, text)) == expected
 
 
@@ -101,7 +101,7 @@ def test_proxy_that_sees_the_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (0o602, ["trusted-file-writable"]),
     ],
 )
-def test_file_with_secrets(tmp_path: Path, mode: int, expected: list[str]) -> None:
+def test_readable_file_with_secrets_is_reported(tmp_path: Path, mode: int, expected: list[str]) -> None:
     assert ids(exposed(tmp_path, "security.protocol=SASL_SSL\n" + PLAIN, mode)) == expected
     assert ids(exposed(tmp_path, "security.protocol=SSL\n", mode)) == []  # nothing secret in it
 
@@ -163,7 +163,7 @@ def test_folder_in_which_every_user_may_replace_the_file(tmp_path: Path) -> None
         assert ids(file_exposure(str(folder / "f"), "it")) == expected
 
 
-def test_files_that_the_properties_name(tmp_path: Path) -> None:
+def test_readable_files_in_properties_are_reported(tmp_path: Path) -> None:
     for name in ("key.pem", "token"):
         (tmp_path / name).write_text("x")
         (tmp_path / name).chmod(0o644)
@@ -178,7 +178,7 @@ def test_files_that_the_properties_name(tmp_path: Path) -> None:
     assert ids(found) == ["secret-file-readable"] and "the keytab" in found[0].message
 
 
-def test_settings_of_zookeeper(tmp_path: Path) -> None:
+def test_exposed_settings_of_zookeeper_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "zk.properties"
     file.write_text("x")
     file.chmod(0o600)

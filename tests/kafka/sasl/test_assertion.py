@@ -80,7 +80,7 @@ class TestMadeHere:
             RSA_KEY.public_key().verify(seal, content + b"x", padding.PKCS1v15(), hashes.SHA256())
         assert opened(assertion(given))[1]["jti"] != payload["jti"]
 
-    def test_curve(self, tmp_path: Path) -> None:
+    def test_assertion_is_signed_with_a_curve(self, tmp_path: Path) -> None:
         key = save(tmp_path, EC_KEY, PASSPHRASE)
         given = {
             f"{A}.algorithm": "ES256",
@@ -125,10 +125,10 @@ class TestMadeHere:
         }
         assert refused(given).id == "invalid-assertion"
 
-    def test_nothing_to_make_it_of(self) -> None:
+    def test_assertion_without_settings_is_refused(self) -> None:
         assert refused({}).id == "invalid-assertion"
 
-    def test_without_the_extra(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_assertion_without_the_extra_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives", None)
         assert refused({f"{A}.private.key.file": str(save(tmp_path, RSA_KEY))}).id == "assertion-needs-extra"
 
@@ -144,7 +144,7 @@ class TestAtTheServer:
         ((authorization, body),) = seen
         return authorization, parse_qs(body.decode())
 
-    def test_jwt_bearer(self, tmp_path: Path) -> None:
+    def test_token_is_requested_by_jwt_bearer(self, tmp_path: Path) -> None:
         (tmp_path / "a").write_text("head.body.seal\n")
         authorization, body = self.posted(
             sasl_oauthbearer_jwt_retriever_class=self.RETRIEVER, sasl_oauthbearer_assertion_file=str(tmp_path / "a")
@@ -156,7 +156,7 @@ class TestAtTheServer:
             "scope": ["a b"],
         }
 
-    def test_client_credentials_by_an_assertion(self, tmp_path: Path) -> None:
+    def test_client_credentials_are_sent_with_an_assertion(self, tmp_path: Path) -> None:
         authorization, body = self.posted(
             sasl_oauthbearer_assertion_claim_iss="me",
             sasl_oauthbearer_assertion_private_key_file=str(save(tmp_path, RSA_KEY)),
@@ -172,7 +172,7 @@ class TestAtTheServer:
             "scope": ["a b"],
         }
 
-    def test_class_of_somebodys_own(self) -> None:
+    def test_class_of_another_package_is_refused(self) -> None:
         lines = ["security.protocol=SASL_PLAINTEXT", "sasl.mechanism=OAUTHBEARER"]
         lines += ["sasl.jaas.config=x.OAuthBearerLoginModule required;", "sasl.oauthbearer.jwt.retriever.class=my.Own"]
         with pytest.raises(InputError) as caught:

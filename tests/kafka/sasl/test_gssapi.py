@@ -100,7 +100,7 @@ class TestExchange:
         server = Server(b"proof", b"sealed:\x01\x00\x00\x00", b"more")
         assert failed(lambda: exchange(server, Context())).id == "sasl-exchange-broken"
 
-    def test_no_ticket_for_the_service(self) -> None:
+    def test_missing_ticket_for_the_service_is_reported(self) -> None:
         error = failed(lambda: exchange(Server(), Context(fails=True)))
         assert (error.id, error.cause, error.exit_code) == ("kerberos-service-failed", "status 7; of Kerberos", 4)
 
@@ -136,15 +136,15 @@ class TestLogin:
             ("useTicketCache=true", "", "kerberos-service-not-named"),
         ],
     )
-    def test_line_without_a_ticket(self, options: str, service: str, id: str) -> None:
+    def test_line_without_a_ticket_is_refused(self, options: str, service: str, id: str) -> None:
         error = failed(lambda: self.read(options, service))
         assert (error.id, type(error)) == (id, InputError)
 
-    def test_another_login_module(self) -> None:
+    def test_another_login_module_is_refused(self) -> None:
         module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
         assert failed(lambda: self.read('username="u"', module=module)).id == "invalid-kerberos-login"
 
-    def test_without_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_login_without_the_extra_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "gssapi", None)
         lines = ["security.protocol=SASL_PLAINTEXT", "sasl.mechanism=GSSAPI", "sasl.kerberos.service.name=kafka"]
         lines += [f"sasl.jaas.config={MODULE} useTicketCache=true;"]
@@ -156,7 +156,7 @@ class TestLogin:
 
 
 class TestWithin:
-    def test_results_and_errors(self) -> None:
+    def test_results_and_errors_are_returned_within_a_deadline(self) -> None:
         assert within(lambda: 3, deadline()) == 3
         with pytest.raises(ZeroDivisionError):
             within(lambda: 1 // 0, deadline())

@@ -73,14 +73,14 @@ class Server(FakeBroker):
 
 
 class TestPlain:
-    def test_user_and_password(self) -> None:
+    def test_user_and_password_are_accepted(self) -> None:
         login = f'username="\\u00e4lice" password="{SECRET}"'
         with Server(b"") as broker, connected(broker, "PLAIN", login) as connection:
             assert broker.messages == ["\0älice\0hunter2".encode()]
             assert broker.names() == ["SaslHandshake", "SaslAuthenticate"]
             connection.ask("DescribeCluster", {}, deadline=deadline())
 
-    def test_wrong_password(self) -> None:
+    def test_wrong_password_is_refused(self) -> None:
         with Server(58) as broker:
             error = refused(lambda: connected(broker, "PLAIN", f'username="u" password="{SECRET}"'))
             assert (error.id, error.cause) == ("authentication-failed", "no")
@@ -92,7 +92,7 @@ class TestPlain:
             assert "GSSAPI, SCRAM-SHA-512" in error.message
             assert broker.messages == [], "no password goes to a server that did not ask for it"
 
-    def test_listener_without_sasl(self) -> None:
+    def test_listener_without_sasl_is_reported(self) -> None:
         script = lambda asked: Reply(body={"ErrorCode": 34}) if asked.name == "SaslHandshake" else None  # noqa: E731
         with FakeBroker(script) as broker:
             error = refused(lambda: connected(broker, "PLAIN", f'username="u" password="{SECRET}"'))
@@ -116,7 +116,7 @@ class TestScram:
     def scram(self, name: str = "SCRAM-SHA-256", user: str = "user", **more: Any) -> Scram:
         return Scram(name, user, "pencil", nonce=base64.b64decode(self.NONCE), **more)
 
-    def test_example_of_the_rfc(self) -> None:
+    def test_exchange_equals_the_example_of_the_rfc(self) -> None:
         scram = self.scram()
         assert scram.first() == b"n,,n=user,r=" + self.NONCE.encode()
         assert scram.answer(self.SERVER_FIRST) == self.FINAL
@@ -156,7 +156,7 @@ class TestScram:
 
 
 class TestOAuthBearer:
-    def test_token_from_a_file(self, tmp_path: Path) -> None:
+    def test_token_is_read_from_a_file(self, tmp_path: Path) -> None:
         file = tmp_path / "token"
         file.write_text(f"{SECRET}.abc\n")
         url = {"sasl_oauthbearer_token_endpoint_url": f"file://{file}"}
@@ -170,7 +170,7 @@ class TestOAuthBearer:
         ]
 
     @pytest.mark.parametrize("content", ["", "two words", "a\x01b", None])
-    def test_file_without_a_token(self, tmp_path: Path, content: str | None) -> None:
+    def test_file_without_a_token_is_refused(self, tmp_path: Path, content: str | None) -> None:
         file = tmp_path / "token"
         if content is not None:
             file.write_text(content)
@@ -178,7 +178,7 @@ class TestOAuthBearer:
             url = {"sasl_oauthbearer_token_endpoint_url": f"file://{file}"}
             assert refused(lambda: connected(broker, "OAUTHBEARER", "", **url)).id == "token-not-available"
 
-    def test_token_without_seal(self) -> None:
+    def test_unsigned_token_is_sent(self) -> None:
         with Server(b"") as broker:
             options = 'unsecuredLoginStringClaim_sub="alice" unsecuredLoginListClaim_scope="|a|b"'
             connected(broker, "OAUTHBEARER", options).close()
@@ -192,7 +192,7 @@ class TestOAuthBearer:
             error = refused(lambda: connected(broker, "OAUTHBEARER", 'unsecuredLoginStringClaim_sub="a"'))
             assert (error.id, "invalid_token" in error.message) == ("authentication-failed", True)
 
-    def test_client_credentials(self) -> None:
+    def test_client_credentials_are_sent(self) -> None:
         with endpoint(200, {"access_token": "abc.def", "expires_in": 60}) as (url, seen), Server(b"") as broker:
             options = f'clientId="me" clientSecret="{SECRET}" scope="a b"'
             connected(broker, "OAUTHBEARER", options, sasl_oauthbearer_token_endpoint_url=url).close()
@@ -249,13 +249,13 @@ class TestOAuthBearer:
             b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
         ],
     )
-    def test_hostile_endpoint(self, answer: bytes) -> None:
+    def test_hostile_endpoint_is_refused(self, answer: bytes) -> None:
         with hostile(answer) as url, Server(b"") as broker:
             options = f'clientId="me" clientSecret="{SECRET}"'
             error = refused(lambda: connected(broker, "OAUTHBEARER", options, sasl_oauthbearer_token_endpoint_url=url))
         assert error.id == "token-not-available"
 
-    def test_hostile_reason(self) -> None:
+    def test_hostile_reason_is_reported(self) -> None:
         with Server(b"[" * 100_000) as broker:
             error = refused(lambda: connected(broker, "OAUTHBEARER", 'unsecuredLoginStringClaim_sub="a"'))
         assert error.id == "authentication-failed"

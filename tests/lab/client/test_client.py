@@ -161,7 +161,9 @@ def _partitions(client: Client, addresses: dict[int, Address]) -> list[object]:
     return list(all_at_once(list(addresses.values()), ask, deadline(10_000)).values())
 
 
-def test_paused_node_and_a_killed_one(storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort) -> None:
+def test_paused_and_killed_nodes_are_reported(
+    storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort
+) -> None:
     with combined_node("4.4.0", storage_tool, tmp_path, free_port) as (node, broker, controller):
         limits = Limits(timeout_ms=1500, request_timeout_ms=1000)
         with Client([broker], Role.BROKER, limits=limits) as client:

@@ -106,7 +106,7 @@ def kept_out(site: Site, options: str, *, host: str = "localhost", service: str 
     return caught.value
 
 
-def test_keytab(site: Site) -> None:
+def test_keytab_is_accepted(site: Site) -> None:
     options = f'useKeyTab=true storeKey=true keyTab="{site.alice}" principal="alice@{REALM}"'
     let_in(site, options)
     assert not (site.realm.folder / "default.cache").exists(), "tickets stay in memory"
@@ -127,7 +127,7 @@ def test_keytab_where_the_cache_has_no_ticket(site: Site) -> None:
     )
 
 
-def test_no_ticket_at_all(site: Site) -> None:
+def test_login_without_a_ticket_is_refused(site: Site) -> None:
     assert kept_out(site, f'useTicketCache=true ticketCache="{site.realm.folder}/none"').id == "kerberos-login-failed"
 
 
@@ -152,7 +152,7 @@ def test_service_that_has_no_principal(site: Site, host: str, service: str) -> N
     assert error.cause and f"{service}/{host}" in error.message
 
 
-def test_listener_without_kerberos(site: Site) -> None:
+def test_listener_without_kerberos_is_reported(site: Site) -> None:
     options = f'useKeyTab=true keyTab="{site.alice}" principal="alice@{REALM}"'
     clear = Address(*site.node.address)
     with client(site, options) as connected, pytest.raises(UnreachableError) as caught:

@@ -106,7 +106,7 @@ class TestTls:
         let_in(node, "TLS", node.trust, host="localhost")
 
     @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
-    def test_each_version_of_the_protocol(self, node: SecuredNode, version: str) -> None:
+    def test_each_version_of_tls_is_accepted(self, node: SecuredNode, version: str) -> None:
         opened = client(node, "TLS", node.trust | {"ssl.enabled.protocols": version})
         with opened, opened.open_connection(opened.bootstrap[0]) as connection:
             for _ in range(3):
@@ -124,7 +124,7 @@ class TestTls:
         }
         let_in(node, "MUTUAL", stores)
 
-    def test_client_certificate(self, node: SecuredNode) -> None:
+    def test_client_certificate_is_accepted(self, node: SecuredNode) -> None:
         let_in(node, "MUTUAL", node.trust | node.own_certificate)
 
     @pytest.mark.parametrize("whose", ["nobody", "stranger"])
@@ -135,10 +135,10 @@ class TestTls:
             given |= node.own_certificate | {"ssl.keystore.location": str(node.folder / "stranger.pem")}
         assert kept_out(node, "MUTUAL", given) == "client-certificate-refused"
 
-    def test_expired_certificate(self, node: SecuredNode) -> None:
+    def test_expired_certificate_is_refused(self, node: SecuredNode) -> None:
         assert kept_out(node, "EXPIRED", node.trust) == "certificate-expired"
 
-    def test_certificate_for_another_host(self, node: SecuredNode) -> None:
+    def test_certificate_for_another_host_is_refused(self, node: SecuredNode) -> None:
         assert kept_out(node, "WRONGHOST", node.trust) == "certificate-host-mismatch"
         let_in(node, "WRONGHOST", node.trust | {"ssl.endpoint.identification.algorithm": ""})
 
@@ -147,16 +147,16 @@ class TestTls:
 
 
 class TestSasl:
-    def test_plain(self, node: SecuredNode) -> None:
+    def test_plain_login_is_accepted(self, node: SecuredNode) -> None:
         let_in(node, "PLAIN", plain("alice", ALICE))
 
     @pytest.mark.parametrize("bits", [256, 512])
-    def test_scram_over_tls(self, node: SecuredNode, bits: int) -> None:
+    def test_scram_over_tls_is_accepted(self, node: SecuredNode, bits: int) -> None:
         if not node.has_scram_users:
             pytest.skip("before 3.5 no SCRAM user can be made when formatting")
         let_in(node, "SCRAM", node.trust | scram("alice", SCRAM_ALICE, bits))
 
-    def test_secured_controller(self, node: SecuredNode) -> None:
+    def test_secured_controller_is_asked(self, node: SecuredNode) -> None:
         with client(node, "CONTROLLER", node.trust | plain("admin", ADMIN)) as connected:
             assert connected.find_leader() == Address("127.0.0.1", node.ports["CONTROLLER"])
 
@@ -171,7 +171,7 @@ class TestSasl:
             ("CONTROLLER", plain("admin", WRONG)),
         ],
     )
-    def test_wrong_user_or_password(self, node: SecuredNode, listener: str, login: dict[str, str]) -> None:
+    def test_wrong_user_or_password_is_refused(self, node: SecuredNode, listener: str, login: dict[str, str]) -> None:
         began = time.monotonic()
         assert kept_out(node, listener, node.trust | login) == "authentication-failed"
         assert time.monotonic() - began < 30
@@ -214,7 +214,7 @@ class TestSignedTokens:
         options = {"clientId": oidc.CLIENT, "clientSecret": secret, "scope": oidc.SCOPE} | node.trust | more
         return oauth(**options) | {"sasl.oauthbearer.token.endpoint.url": url}
 
-    def test_token_for_the_right_secret(self, node: SecuredNode) -> None:
+    def test_token_for_the_right_secret_is_accepted(self, node: SecuredNode) -> None:
         with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(node.token_key)) as url:
             let_in(node, "OIDC", self.login(node, url))
 
@@ -227,7 +227,7 @@ class TestSignedTokens:
         with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(node.token_key, **claims)) as url:
             assert kept_out(node, "OIDC", self.login(node, url)) == "authentication-failed"
 
-    def test_token_that_another_key_signed(self, node: SecuredNode) -> None:
+    def test_token_that_another_key_signed_is_refused(self, node: SecuredNode) -> None:
         with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(oidc.new_key())) as url:
             assert kept_out(node, "OIDC", self.login(node, url)) == "authentication-failed"
 
@@ -247,19 +247,19 @@ class TestSignedTokens:
 
 
 class TestTheWrongProtocol:
-    def test_plaintext_on_a_tls_port(self, node: SecuredNode) -> None:
+    def test_plaintext_on_a_tls_port_is_reported(self, node: SecuredNode) -> None:
         assert kept_out(node, "TLS", {}, protocol="PLAINTEXT") == "tls-expected"
 
-    def test_tls_on_a_plaintext_port(self, node: SecuredNode) -> None:
+    def test_tls_on_a_plaintext_port_is_reported(self, node: SecuredNode) -> None:
         assert kept_out(node, "CLEAR", node.trust, protocol="SSL") == "tls-handshake-failed"
 
-    def test_plaintext_on_a_sasl_port(self, node: SecuredNode) -> None:
+    def test_plaintext_on_a_sasl_port_is_reported(self, node: SecuredNode) -> None:
         assert kept_out(node, "PLAIN", {}, protocol="PLAINTEXT") == "sasl-login-expected"
 
-    def test_sasl_on_a_plaintext_port(self, node: SecuredNode) -> None:
+    def test_sasl_on_a_plaintext_port_is_reported(self, node: SecuredNode) -> None:
         assert kept_out(node, "CLEAR", plain("alice", ALICE), protocol="SASL_PLAINTEXT") == "sasl-not-spoken"
 
-    def test_sasl_in_the_clear_on_a_port_with_tls(self, node: SecuredNode) -> None:
+    def test_sasl_without_tls_on_a_tls_port_is_reported(self, node: SecuredNode) -> None:
         login = scram("alice", SCRAM_ALICE)
         assert kept_out(node, "SCRAM", login, protocol="SASL_PLAINTEXT") == "tls-expected"
 

@@ -84,7 +84,7 @@ CASES: dict[str, dict[str, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_same_request_as_kafkas_client(oracle: Oracle, files: dict[str, str], case: str) -> None:
+def test_request_equals_that_of_kafkas_client(oracle: Oracle, files: dict[str, str], case: str) -> None:
     with endpoint(200, {"access_token": "head.body.seal", "expires_in": 60}) as (url, seen):
         given = {name: files.get(value, value) for name, value in CASES[case].items()}
         given["sasl.oauthbearer.token.endpoint.url"] = url

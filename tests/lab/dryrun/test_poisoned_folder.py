@@ -76,7 +76,7 @@ def unharmed(bundle: Path, done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_in_process(bundle: Path) -> None:
+def test_poisoned_folder_is_harmless_in_process(bundle: Path) -> None:
     unharmed(bundle, run(bundle, "dryrun", "replay", "n0", "--engine", "local", "-o", "json"))
     unharmed(bundle, run(bundle, "log", "verify", "n0"))
     unharmed(bundle, run(bundle, "dryrun", "replay", "n0", "-o", "json"))  # auto, one log
@@ -91,7 +91,9 @@ def on_spark(bundle: Path) -> tuple[subprocess.CompletedProcess[str], set[str]]:
 
 @pytest.mark.lab
 @pytest.mark.timeout(400)
-def test_on_spark(bundle: Path, on_spark: tuple[subprocess.CompletedProcess[str], set[str]]) -> None:
+def test_poisoned_folder_is_harmless_on_spark(
+    bundle: Path, on_spark: tuple[subprocess.CompletedProcess[str], set[str]]
+) -> None:
     local = run(bundle, "dryrun", "replay", "n0", "--engine", "local", "-o", "json")
     asked, _ = on_spark
     unharmed(bundle, asked)

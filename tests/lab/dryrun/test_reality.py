@@ -63,7 +63,9 @@ def proved(title: str, experiment: Callable[[], Sequence[tuple[str, bool]]]) -> 
 @pytest.mark.parametrize(
     "release, count", [("4.3.1", len(SAMPLE)), pytest.param("3.9.2", 3, marks=pytest.mark.campaign)]
 )
-def test_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, count: int) -> None:
+def test_predictions_of_few_experiments_are_true(
+    new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, count: int
+) -> None:
     stage = stage_of(new_cluster, storage_tool, release)
     for _name, experiment in SAMPLE[:count]:
         experiment(stage)
@@ -84,7 +86,7 @@ def test_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServer
     ],
     ids=["3.9.2", "4.0.2", "4.0.2-with-elr", "4.3.1", "4.3.1-without-elr", "4.4.0"],
 )
-def test_campaign(
+def test_predictions_of_all_experiments_are_true(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, title: str, release: str, shape: dict[str, Any]
 ) -> None:
     # Every experiment is run.
@@ -98,7 +100,7 @@ def test_campaign(
 @pytest.mark.campaign
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("release", ["3.9.2", "4.0.2", "4.3.1", "4.4.0"])
-def test_hazards(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
+def test_predictions_of_hazards_are_true(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
     # The worst set, the wrong order, the zombie, the stranded partition, and what a restart brings back.
     stage = stage_of(new_cluster, storage_tool, release)
     wrong, rows = carried_out(stage, release, HAZARDS)
@@ -142,7 +144,7 @@ def test_clean_returns(new_cluster: ClusterOf, storage_tool: StorageToolServer, 
 @pytest.mark.campaign
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
-def test_growth(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
+def test_predictions_of_growth_are_true(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
     # The scenario `growth`, by the settings of the controller's own file.
     cluster = new_cluster(release, controllers=1, combined=True, settings=OFTEN)
     cluster.start()
@@ -164,7 +166,9 @@ def test_growth(new_cluster: ClusterOf, storage_tool: StorageToolServer, release
     "release, level",
     [("3.9.2", "3.7-IV4"), ("4.0.2", "3.9-IV0"), ("4.3.1", "3.9-IV0"), ("4.4.0", "3.9-IV0")],
 )
-def test_levels(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, level: str) -> None:
+def test_predictions_of_levels_are_true(
+    new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, level: str
+) -> None:
     # Every change of feature levels: answer, text, records and the levels afterwards.
     stage = stage_of(new_cluster, storage_tool, release, metadata_version=level)
     title = f"{release}, feature levels"
@@ -176,7 +180,7 @@ def test_levels(new_cluster: ClusterOf, storage_tool: StorageToolServer, release
 @pytest.mark.campaign
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1", "4.4.0"])
-def test_voters(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
+def test_predictions_of_voters_are_true(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
     # The scenario `controllers`, up to a quorum that never commits again.
     cluster = new_cluster(release, controllers=3, brokers=1)
     cluster.start()

@@ -36,7 +36,7 @@ def rows(version: str, kind: str) -> list[tuple[str, ...]]:
 
 
 @RELEASES
-def test_levels_of_metadata_version(version: str) -> None:
+def test_levels_of_metadata_version_equal_those_of_kafka(version: str) -> None:
     release = find_release(version)
     levels = [row for row in rows(version, METADATA_VERSION) if row[0] != "-1"]
     assert [int(level) for level, *_ in levels] == list(

@@ -138,7 +138,7 @@ def test_upgrade_ends_as_planned_and_is_proved_on_every_node(
         assert kafkactl("features", *where, "verify", *shlex.split(words)).code == 0
 
 
-def test_downgrade_and_a_feature_turned_off(cluster_of: ClusterOf, kafkactl: Kafkactl) -> None:
+def test_downgrade_and_disabled_feature_are_done(cluster_of: ClusterOf, kafkactl: Kafkactl) -> None:
     cluster = cluster_of("4.3.1", controllers=1, brokers=1, dynamic=False, metadata_version="4.0-IV1")
     features = ("features", "--bootstrap-controller", cluster.bootstrap_controller)
     assert kafkactl(*features, "upgrade", "--feature", "metadata.version=25").code == 0

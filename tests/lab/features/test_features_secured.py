@@ -81,7 +81,7 @@ def guarded(storage_tool: StorageToolServer, tmp_path_factory: pytest.TempPathFa
         yield cluster
 
 
-def test_rights_one_by_one(guarded: Guarded, kafkactl: Kafkactl) -> None:
+def test_each_missing_right_is_reported(guarded: Guarded, kafkactl: Kafkactl) -> None:
     printed = ""
 
     def asked(*words: str, controllers: bool = False) -> tuple[int, Any, set[str]]:
@@ -123,7 +123,7 @@ def test_rights_one_by_one(guarded: Guarded, kafkactl: Kafkactl) -> None:
     assert ALICE not in printed
 
 
-def test_wrong_password(guarded: Guarded, kafkactl: Kafkactl) -> None:
+def test_wrong_password_is_reported(guarded: Guarded, kafkactl: Kafkactl) -> None:
     file = guarded.folder / "wrong.properties"
     file.write_text((guarded.folder / "alice.properties").read_text().replace(ALICE, "wr0ng"), encoding="utf-8")
     where = ("--bootstrap-server", f"127.0.0.1:{guarded.broker}", "--command-config", str(file))

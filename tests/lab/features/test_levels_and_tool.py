@@ -93,7 +93,7 @@ def disagreement(answer: ToolResult, ours: Callable[[], list[str]]) -> str | Non
 
 
 @pytest.mark.parametrize("version", WITH_COMMANDS)
-def test_version_mapping(tool: StorageToolServer, version: str) -> None:
+def test_version_mapping_equals_that_of_kafka(tool: StorageToolServer, version: str) -> None:
     release = find_release(version)
     answer = tool.run(version, ["version-mapping"])
     assert answer.stdout.splitlines() == [str(level) for level in version_mapping(release)]
@@ -110,7 +110,7 @@ def our_dependencies(release: Release, argument: str) -> list[str]:
 
 
 @pytest.mark.parametrize("version", WITH_COMMANDS)
-def test_feature_dependencies(tool: StorageToolServer, version: str) -> None:
+def test_feature_dependencies_equal_those_of_kafka(tool: StorageToolServer, version: str) -> None:
     release = find_release(version)
     wrong = {}
     for argument in ARGUMENTS:

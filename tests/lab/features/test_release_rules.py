@@ -69,7 +69,7 @@ def formatter(tool: StorageToolServer, tmp_path: Path, request: pytest.FixtureRe
     return Formatter(tool, tmp_path, request.param)
 
 
-def test_layout(formatter: Formatter) -> None:
+def test_layout_is_that_of_the_release(formatter: Formatter) -> None:
     release = formatter.release
     assert formatter.run().exit_code == 0
     meta = (formatter.at / "meta.properties").read_text()
@@ -81,7 +81,7 @@ def test_layout(formatter: Formatter) -> None:
         assert (formatter.at / FIRST_CHECKPOINT).exists() is (release.layout >= 3)
 
 
-def test_cluster_id(formatter: Formatter) -> None:
+def test_cluster_id_is_stored_as_by_the_release(formatter: Formatter) -> None:
     stored = {"reencoded": CLUSTER_ID, "verbatim": NOT_CANONICAL}[formatter.release.cluster_id_rule]
     assert formatter.run(cluster_id=NOT_CANONICAL).exit_code == 0
     assert f"cluster.id={stored}\n" in (formatter.at / "meta.properties").read_text()
@@ -108,7 +108,7 @@ def test_directory_that_cannot_be_read(formatter: Formatter) -> None:
     assert (answer.exit_code, "I/O error trying to read log directory" in answer.stdout + answer.stderr) == expected
 
 
-def test_several_log_directories(formatter: Formatter) -> None:
+def test_several_log_directories_are_formatted_from_a_level_on(formatter: Formatter) -> None:
     level = formatter.release.jbod_format_level
     both = f"{formatter.directory()},{formatter.folder / 'other'}"
     broker = BROKER | {"log.dirs": both}
@@ -121,20 +121,20 @@ def test_several_log_directories(formatter: Formatter) -> None:
         assert level == 17
 
 
-def test_empty_item_in_log_dirs(formatter: Formatter) -> None:
+def test_empty_item_in_log_dirs_is_refused_by_some_releases(formatter: Formatter) -> None:
     answer = formatter.run(log_dirs=f"{formatter.directory()},,{formatter.folder / 'other'}")
     assert (answer.exit_code == 1) is formatter.release.empty_log_dir_refused, answer
     assert ("'log.dirs' values must not be empty" in answer.stderr) is formatter.release.empty_log_dir_refused
 
 
-def test_inter_broker_protocol_version(formatter: Formatter) -> None:
+def test_inter_broker_protocol_version_is_used_by_some_releases(formatter: Formatter) -> None:
     answer = formatter.run(inter_broker_protocol_version="3.3-IV3")
     named = answer.stdout.strip().endswith("metadata.version 3.3-IV3.")
     newest = formatter.release.name == "3.3"
     assert named is (formatter.release.uses_inter_broker_protocol or newest), answer
 
 
-def test_no_process_roles(formatter: Formatter) -> None:
+def test_node_without_process_roles_is_formatted_by_some_releases(formatter: Formatter) -> None:
     old = {"zookeeper.connect": "localhost:2181", "broker.id": "1", "listeners": "PLAINTEXT://localhost:9092"}
     answer = formatter.run(without=("process.roles", "node.id", "controller.listener.names"), **old)
     legacy = "legacy cluster. Formatting is only supported for clusters in KRaft mode" in answer.stderr
@@ -143,7 +143,7 @@ def test_no_process_roles(formatter: Formatter) -> None:
     assert (legacy, missing) == (formatter.release.zookeeper_mode, not formatter.release.zookeeper_mode), answer
 
 
-def test_scram(formatter: Formatter) -> None:
+def test_scram_rule_is_that_of_the_release(formatter: Formatter) -> None:
     rule = formatter.release.scram_rule
     answer = formatter.run("--add-scram", SCRAM)
     plain = formatter.run("--add-scram", SCRAM.replace(',salt="N3E="', ""))
@@ -155,7 +155,7 @@ def test_scram(formatter: Formatter) -> None:
         assert ("key not found: iterations" in answer.stderr) is (rule == "salt-needs-iterations")
 
 
-def test_feature_flag(formatter: Formatter) -> None:
+def test_feature_flag_is_that_of_the_release(formatter: Formatter) -> None:
     rule = formatter.release.feature_flag
     answer = formatter.run("--feature", "metadata.version=20")
     if rule == "none":

@@ -68,7 +68,7 @@ def filler(seconds: float) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=os.environ.copy())
 
 
-def test_two_processes_at_once_fill_once(own_cache: Path) -> None:
+def test_cache_is_filled_once_by_two_processes(own_cache: Path) -> None:
     fillers = [filler(0.3), filler(0.3)]
     said = sorted(process.communicate(timeout=30)[0] for process in fillers)
     assert said == ["done\n", "half\ndone\n"]

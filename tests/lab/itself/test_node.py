@@ -71,7 +71,9 @@ def test_killed_node_comes_back_on_its_ports_with_a_log_of_its_own(
 
 
 @pytest.mark.campaign
-def test_controller_and_a_broker_apart(storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort) -> None:
+def test_controller_and_separate_broker_are_started(
+    storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort
+) -> None:
     port = free_port()
     quorum = config.static_quorum({1: port})
     settings = config.controller(node_id=1, log_dirs=[tmp_path / "c"], port=port, quorum=quorum)

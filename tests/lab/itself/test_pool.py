@@ -68,7 +68,7 @@ def test_paused_process_is_alive_and_can_be_stopped(pool: Pool, tmp_path: Path) 
     assert running.stop(10) == -signal.SIGTERM
 
 
-def test_children_of_a_process_die_with_it(pool: Pool, tmp_path: Path) -> None:
+def test_children_are_ended_with_their_process(pool: Pool, tmp_path: Path) -> None:
     family = ["/bin/sh", "-c", "sleep 60 & echo $!; wait"]
     running = pool.start(family, name="family", workdir=tmp_path, log=tmp_path / "log", env={})
     assert eventually(lambda: (tmp_path / "log").read_text().endswith("\n"))

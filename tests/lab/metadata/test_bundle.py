@@ -60,7 +60,7 @@ def image_level(run: Run) -> int:
     return level
 
 
-def test_live_cluster(
+def test_bundle_of_a_live_cluster_is_complete(
     kafkactl: Kafkactl, cluster: KafkaCluster, storage_tool: StorageToolServer, tmp_path: Path
 ) -> None:
     path = tmp_path / "live.zip"

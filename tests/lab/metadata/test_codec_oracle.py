@@ -104,18 +104,18 @@ def check_damaged(oracles: list[Oracle], rounds: int, seed: int) -> Counter[str]
     return seen
 
 
-def test_sound_messages(oracles: list[Oracle]):
+def test_sound_messages_are_read_as_by_kafka(oracles: list[Oracle]):
     check_sound(oracles, range(2))
 
 
-def test_damaged_messages(oracles: list[Oracle]):
+def test_damaged_messages_are_read_as_by_kafka(oracles: list[Oracle]):
     seen = check_damaged(oracles, rounds=6, seed=1)
     assert seen["both read it"] > 200
     assert seen["both refuse it"] > 500
 
 
 @pytest.mark.campaign
-def test_many_messages(oracles: list[Oracle]):
+def test_many_messages_are_read_as_by_kafka(oracles: list[Oracle]):
     seeds, rounds = range(100, 160), 400
     check_sound(oracles, seeds)
     PROOF.write_text(proof(len(seeds) * len(EVERY_VERSION), check_damaged(oracles, rounds, seed=2)), encoding="utf-8")
@@ -166,13 +166,13 @@ def batch_samples() -> list[bytes]:
     ]
 
 
-def test_record_batches(oracles: list[Oracle]):
+def test_record_batches_are_read_as_by_kafka(oracles: list[Oracle]):
     for data in batch_samples():
         for oracle in oracles:
             assert oracle.ask("batches", data) == f"OK {our_batches(data)}"
 
 
-def test_damaged_record_batches(oracles: list[Oracle]):
+def test_damaged_record_batches_are_read_as_by_kafka(oracles: list[Oracle]):
     # Kafka ends at a cut batch without a word, so it may read fewer records than stand there; never other ones.
     rng = random.Random(6)
     for data in batch_samples() * 20:

@@ -128,7 +128,7 @@ def test_checkpoints_of_every_release(
 
 
 @pytest.mark.parametrize("name", [name for name in BATCH_FILES if not name.startswith("bootstrap")])
-def test_golden_files(storage_tool: StorageToolServer, tmp_path: Path, name: str):
+def test_golden_files_are_dumped_as_by_kafka(storage_tool: StorageToolServer, tmp_path: Path, name: str):
     as_named = (
         "00000000000000000000.log" if name.startswith("segment") else "00000000000000000025-0000000001.checkpoint"
     )

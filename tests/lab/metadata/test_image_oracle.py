@@ -74,7 +74,7 @@ def test_every_log_that_a_release_can_read(oracle, tmp_path):
 
 # Its metadata.version is 30, which 4.3 brought.
 @pytest.mark.parametrize("oracle", ["4.4.0", pytest.param("4.3.1", marks=pytest.mark.campaign)], indirect=True)
-def test_generated_log(oracle, tmp_path):
+def test_image_of_a_generated_log_equals_that_of_kafka(oracle, tmp_path):
     # Transactions that end and that are aborted, elections, ELR: ten thousand records of the newest level.
     file = tmp_path / "generated.log"
     file.write_bytes(b"".join(LogGenerator(Shape(records=10_000, partitions=1_000)).batches()))

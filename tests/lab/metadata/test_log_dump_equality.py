@@ -71,7 +71,9 @@ def test_captures(kafkactl, storage_tool: StorageToolServer, tmp_path: Path, pat
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_every_record_at_every_version(kafkactl, storage_tool: StorageToolServer, tmp_path: Path, seed: int):
+def test_every_record_is_dumped_as_by_kafka_at_every_version(
+    kafkactl, storage_tool: StorageToolServer, tmp_path: Path, seed: int
+):
     rng = random.Random(seed)
     values = []
     for name in metadata_record_names():

@@ -36,7 +36,7 @@ def test_table_of_the_unit_tests_is_kafkas(oracle: Oracle, data: bytes):
     assert (answer if answer.startswith("OK") else "ERROR") == ours(data)
 
 
-def test_changed_fields(oracle: Oracle):
+def test_changed_fields_are_read_as_by_kafka(oracle: Oracle):
     rng = random.Random(4)
     values = (0, -1, 1.5, 2**31, 2**63, -(2**40), True, None, "1", "", [], {}, [{"voterId": 2}], [{"voterId": None}])
     for content in (V0, V1):

@@ -28,7 +28,7 @@ def _found(seen: Observation, id: str) -> list[Finding]:
     return [finding for finding in check(seen) if finding.id == id]
 
 
-def test_brokers_before_quorum_then_fallen_broker_then_old_quorum(tmp_path: Path) -> None:
+def test_broken_states_are_recognised_and_repaired(tmp_path: Path) -> None:
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
         cluster.reach("M0")
         cluster.chores("topic:kept:2:2", "produce:kept:50")

@@ -121,7 +121,7 @@ def test_forward_to_the_end_with_data_of_every_kind(release: str, tmp_path: Path
 
 @pytest.mark.campaign
 @pytest.mark.timeout(2400)
-def test_three_brokers_three_controllers_and_on_to_kafka_4(tmp_path: Path) -> None:
+def test_cluster_of_three_controllers_is_migrated_to_kafka_4(tmp_path: Path) -> None:
     # Back from M4, forward to the end, then binaries and metadata.version of 4.0, under one canary.
     notes = []
     with MigrationCluster("3.9.2", tmp_path, brokers=3, controllers=3) as cluster, Driven(cluster) as driven:
@@ -181,7 +181,7 @@ def restarted_controllers(journal: str) -> list[int]:
 @pytest.mark.campaign
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("release", ["3.7.2", "3.8.1", "3.9.2"])
-def test_back_from_every_state_and_forward_again(release: str, tmp_path: Path) -> None:
+def test_cluster_is_migrated_after_a_rollback_from_every_state(release: str, tmp_path: Path) -> None:
     # One cluster that goes forward and back again and again: every run forward but the first is a second attempt.
     #
     # Three brokers, for with two of them M4 and M4L are one state.

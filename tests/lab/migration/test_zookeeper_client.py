@@ -221,7 +221,7 @@ def test_changes_check_versions(zookeeper: ZooKeeper, kazoo: KazooClient) -> Non
     assert zookeeper.read("/migration") is None
 
 
-def test_waiting_for_a_znode(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
+def test_new_znode_is_awaited(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
     threading.Timer(0.3, kazoo.create, ("/controller", b"{}"), {"ephemeral": True}).start()
     deadline = Deadline.after(10_000, SystemClock())
     found = zookeeper.wait_for("/controller", lambda znode: znode is not None and znode.ephemeral_owner != 0, deadline)
@@ -262,7 +262,7 @@ def test_server_that_stops_for_a_while_and_one_that_is_gone(lab_pool: Pool, tmp_
     assert caught.value.id == "zookeeper-unreachable" and "refused" in str(caught.value.cause)
 
 
-def test_tls_with_a_certificate_of_our_own(node: ZooKeeperNode) -> None:
+def test_client_certificate_is_accepted(node: ZooKeeperNode) -> None:
     with open_zookeeper(secure(node), settings=tls(node.workdir), timeout_ms=15_000) as zookeeper:
         assert zookeeper.read("/cluster/id")
         assert zookeeper.members()[0].mode == "standalone"

@@ -61,7 +61,7 @@ def site(places: dict[str, str], kafkactl: Kafkactl, tmp_path: Path) -> Site:
     return Site(places=places, alice=file, kafkactl=quorum)
 
 
-def test_right_after_right(site: Site, kafkactl: Kafkactl) -> None:
+def test_change_is_done_after_each_right_is_granted(site: Site, kafkactl: Kafkactl) -> None:
     grow = ("reassign", "--target", "1,2", "--allow-size", "--accept-zero-tolerance", "--yes")
     denied = site.run(*grow)
     assert (denied.code, denied.error["id"]) == (4, "not-authorised"), denied

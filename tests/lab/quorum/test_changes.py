@@ -76,7 +76,7 @@ def test_quorum_grows_shrinks_and_loses_its_leader_and_a_disk(
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", RELEASES)
-def test_five_voters_of_which_two_die(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_two_dead_voters_of_five_are_removed(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
     cluster = new_cluster(release, controllers=5, brokers=0, voters=(1, 2, 3))
     cluster.start()
     journal = tmp_path / "journal"
@@ -181,7 +181,7 @@ def test_controller_that_joins_unasked(new_cluster: ClusterOf, tmp_path: Path) -
 
 
 @pytest.mark.campaign
-def test_two_operators_at_once(new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_change_of_two_operators_at_once_is_done(new_cluster: ClusterOf, tmp_path: Path) -> None:
     # On two machines: each has a journal of its own, the cluster is the same.
     cluster = new_cluster("4.3.1", controllers=5, brokers=0, voters=(1, 2, 3))
     cluster.start()
@@ -253,7 +253,7 @@ def _raw_add(cluster: KafkaCluster, key: ReplicaKey, endpoint: Endpoint) -> int:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_commands_and_kafkas_tool_say_the_same(
+def test_answers_equal_those_of_kafkas_tool(
     release: str, new_cluster: ClusterOf, tmp_path: Path, storage_tool: StorageToolServer, kafkactl: Callable[..., Run]
 ) -> None:
     cluster = new_cluster(release, controllers=2, brokers=0, voters=(1,))

@@ -119,7 +119,9 @@ def test_directory_ids_of_a_static_quorum_are_never_shown(
     "release",
     ["4.3.1", *(pytest.param(version, marks=pytest.mark.campaign) for version in ("3.9.2", "4.0.2", "4.4.0"))],
 )
-def test_without_a_leader_controllers_and_disks_answer(release: str, cluster_of: ClusterOf, kafkactl: Kafkactl) -> None:
+def test_quorum_without_a_leader_is_described_from_controllers_and_disks(
+    release: str, cluster_of: ClusterOf, kafkactl: Kafkactl
+) -> None:
     cluster = cluster_of(release, controllers=3, brokers=1)
     healthy = cluster.quorum()
     lost = [controller_id for controller_id in cluster.controller_ids if controller_id != healthy["LeaderId"]]

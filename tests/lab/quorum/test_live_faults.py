@@ -128,7 +128,7 @@ def run_faults(real: RealQuorum, folder: Path, faults: Sequence[Fault]) -> list[
     return outcomes
 
 
-def test_lost_answer_of_a_real_quorum(real: RealQuorum, tmp_path: Path) -> None:
+def test_outcome_is_known_after_a_lost_answer_of_a_real_quorum(real: RealQuorum, tmp_path: Path) -> None:
     outcomes = run_faults(real, tmp_path, [Fault.CUT_AFTER])
     assert [(name, outcome, wrong) for name, _, outcome, wrong in outcomes] == [
         (name, "done", "") for name, *_ in changes()

@@ -48,7 +48,7 @@ CAMPAIGN = [
 
 
 @pytest.mark.parametrize("release", ["4.4.0", *CAMPAIGN])
-def test_broker_alive_dead_and_unregistered(kafkactl: Kafkactl, cluster_of: ClusterOf, release: str) -> None:
+def test_broker_is_listed_alive_dead_and_unregistered(kafkactl: Kafkactl, cluster_of: ClusterOf, release: str) -> None:
     cluster = cluster_of(release, controllers=1, brokers=2, dynamic=False)
     _a_list_of_the_living(kafkactl, cluster)
 

@@ -125,7 +125,7 @@ def ids(run: Run) -> set[str]:
     return {finding["id"] for finding in run.json["findings"]}
 
 
-def test_right_after_right(site: Site) -> None:
+def test_nodes_are_listed_after_each_right_is_granted(site: Site) -> None:
     # One test, for rights only grow: none, DESCRIBE, CLUSTER_ACTION, ALTER.
     _without_rights(site)
     site.allow("DESCRIBE")

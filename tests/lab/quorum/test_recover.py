@@ -48,7 +48,7 @@ def verified(kafkactl: Cli, scene: Scene, node_id: int) -> Run:
         for release, dynamic in (("4.3.1", True), ("3.9.2", True), ("4.4.0", True), ("3.9.2", False), ("4.3.1", False))
     ],
 )
-def test_from_a_complete_controller(
+def test_quorum_is_recovered_from_a_complete_controller(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, dynamic: bool
 ):
     scene = lose_majority(new_cluster(release, controllers=3, brokers=2, dynamic=dynamic))
@@ -72,7 +72,7 @@ def test_from_a_complete_controller(
 @pytest.mark.parametrize(
     "release", ["4.3.1", *(pytest.param(release, marks=pytest.mark.campaign) for release in ("3.9.2", "4.4.0"))]
 )
-def test_commands_of_the_runbook(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str):
+def test_commands_of_the_runbook_are_run(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str):
     # docs/quorum-recovery.md, "2. Steps": every command in order, with the names of this cluster.
     scene = lose_majority(new_cluster(release, controllers=3, brokers=2))
     cluster, survivor, work = scene.cluster, scene.complete, scene.cluster.disks.workdir

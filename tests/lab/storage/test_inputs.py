@@ -131,7 +131,7 @@ def test_doubles(oracle: InputOracle, text: str):
 
 
 @given(st.text(st.sampled_from("ab, \t\n\x0b\x00\u00a0\u3000"), max_size=10))
-def test_blanks_and_commas(oracle: InputOracle, text: str):
+def test_text_is_trimmed_and_split_as_by_kafka(oracle: InputOracle, text: str):
     assert oracle.about("trim", text) == hex8(trim(text))
     assert oracle.about("split", text) == f"[{', '.join(map(hex8, split_at(text, ',')))}]"
     if trim(text):  # Kafka asks that first
@@ -139,7 +139,7 @@ def test_blanks_and_commas(oracle: InputOracle, text: str):
 
 
 @given(st.text(st.sampled_from("ABQg0-_+/= "), max_size=25))
-def test_base64_and_uuids(oracle: InputOracle, text: str):
+def test_base64_and_uuids_are_decoded_as_by_kafka(oracle: InputOracle, text: str):
     decoded = decode_base64(text)
     assert oracle.about("base64", text) == (None if decoded is None else decoded.hex())
     uuid = or_none(lambda: Uuid.parse(text))
@@ -173,7 +173,7 @@ HOSTS += [
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_hosts(oracle: InputOracle, host: str):
+def test_hosts_are_parsed_as_by_kafka(oracle: InputOracle, host: str):
     assert oracle.about("socket-host", host) == hex8(socket_host(host))
 
 
@@ -190,7 +190,7 @@ ADDRESSES = st.one_of(  # literals only: Java would ask a name server for anythi
 
 
 @given(ADDRESSES)
-def test_addresses(oracle: InputOracle, host: str):
+def test_addresses_are_parsed_as_by_kafka(oracle: InputOracle, host: str):
     assert oracle.about("socket-host", host) == hex8(socket_host(host))
 
 
@@ -198,7 +198,7 @@ VOTERS = st.lists(st.sampled_from(["1", "2", "-", "@", "a", ":", "[", "]", "::1"
 
 
 @given(VOTERS.map("".join))
-def test_voters(oracle: InputOracle, text: str):
+def test_voters_are_parsed_as_by_kafka(oracle: InputOracle, text: str):
     answer = oracle.said("voters", text)
     if answer.startswith("OK"):
         assert answer == f"OK {hex8(','.join(map(str, parse_voters(text))))}"
@@ -209,8 +209,8 @@ def test_voters(oracle: InputOracle, text: str):
 
 
 @given(VOTERS.map(lambda pieces: f"1@{''.join(pieces)}"))
-def test_one_voter(oracle: InputOracle, text: str):
-    test_voters.hypothesis.inner_test(oracle, text)  # type: ignore[attr-defined]
+def test_one_voter_is_parsed_as_by_kafka(oracle: InputOracle, text: str):
+    test_voters_are_parsed_as_by_kafka.hypothesis.inner_test(oracle, text)  # type: ignore[attr-defined]
 
 
 SCRAM = ["SCRAM-SHA-256", "=", "[", "]", "name=a", ",", "password=p", '"', "salt=N3E=", "saltedpassword=cA==", " "]
@@ -218,7 +218,7 @@ SCRAM += ["iterations=4096", "iterations=5", "x=y", "password=", "name=", "salt=
 
 
 @given(st.lists(st.sampled_from(SCRAM), max_size=10).map("".join), st.booleans())
-def test_scram_arguments_of_3_9_and_later(oracle: InputOracle, text: str, whole: bool):
+def test_scram_arguments_are_parsed_as_by_3_9_and_later(oracle: InputOracle, text: str, whole: bool):
     argument = f"SCRAM-SHA-512=[name=u,salt=c2FsdA==,{text}]" if whole else text
     answer = oracle.about("scram", argument)
     found = or_none(lambda: parse_scram(argument, release=find_release("4.4"), salt=b"new"))
@@ -256,7 +256,7 @@ META += [
 
 
 @given(st.lists(st.sampled_from(META), max_size=6))
-def test_meta_properties(oracle: InputOracle, lines: list[str]):
+def test_meta_properties_are_read_as_by_kafka(oracle: InputOracle, lines: list[str]):
     data = "\n".join(lines).encode()
     answer = oracle.about("meta-properties", data)
     try:
@@ -286,7 +286,9 @@ CLUSTER_IDS = [
 
 
 @pytest.mark.parametrize("release", releases.VERSIONS)
-def test_cluster_ids_and_meta_properties_byte_for_byte(storage_tool: StorageToolServer, tmp_path: Path, release: str):
+def test_meta_properties_equal_those_of_kafka_byte_for_byte(
+    storage_tool: StorageToolServer, tmp_path: Path, release: str
+):
     # The date line apart, which is compared as a line of the same shape.
     row = find_release(release)
     for number, text in enumerate(CLUSTER_IDS):
@@ -344,7 +346,7 @@ OLD_SCRAM = [
 
 
 @pytest.mark.parametrize("release", ["3.6.2", "3.8.1", "3.9.2", "4.3.1"])
-def test_scram_arguments_of_each_grammar(storage_tool: StorageToolServer, tmp_path: Path, release: str):
+def test_scram_arguments_are_parsed_as_by_each_grammar(storage_tool: StorageToolServer, tmp_path: Path, release: str):
     row = find_release(release)
     for number, text in enumerate(OLD_SCRAM):
         arguments = ["--cluster-id", "XgM8cvG1S-mQ3k4wGhkVpQ", "--add-scram", text]

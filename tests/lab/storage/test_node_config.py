@@ -164,7 +164,7 @@ ANSWERED = [
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_config_providers(storage_tool: StorageToolServer, tmp_path: Path, release: str):
+def test_config_providers_are_resolved_as_by_kafka(storage_tool: StorageToolServer, tmp_path: Path, release: str):
     (tmp_path / "f").write_text(f"id=1\ndir={tmp_path}/nowhere/q\n")
     (tmp_path / "name").write_text(f"{tmp_path}/nowhere/v")
     for changes, expected in ANSWERED:

@@ -33,7 +33,7 @@ def voter_list(cluster: KafkaCluster) -> str:
         *(pytest.param(*case, marks=pytest.mark.campaign) for case in (("4.3.1", False), ("3.9.2", False))),
     ],
 )
-def test_recreated_volume_of_a_running_quorum(
+def test_recreated_volume_of_a_running_quorum_is_reported(
     kafkactl: Kafkactl, new_cluster: ClusterOf, release: str, dynamic: bool
 ) -> None:
     cluster = new_cluster(release, controllers=3, brokers=0, dynamic=dynamic)

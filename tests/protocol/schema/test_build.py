@@ -23,7 +23,7 @@ def field(name: str = "A", **facts: Any) -> Field:
     return {"name": name, "type": "int32", "versions": "0+"} | facts
 
 
-def test_message_as_a_value() -> None:
+def test_message_is_built_as_a_value() -> None:
     spec = build_message(message(field("Id"), field("Name", type="string", nullableVersions="2+", versions="1+")))
     assert (spec.name, spec.kind, spec.api_key) == ("Thing", "metadata", 1)
     assert spec.valid_versions == Versions(0, 3)

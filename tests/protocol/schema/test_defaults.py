@@ -42,7 +42,7 @@ def built(**facts: Any) -> FieldSpec:
         ("[]int32", None, ()),
     ],
 )
-def test_default_of_a_field(kind: str, default: object, value: object) -> None:
+def test_default_of_a_field_is_parsed(kind: str, default: object, value: object) -> None:
     facts = {} if default is None else {"default": default}
     assert built(type=kind, **facts).default == value
 

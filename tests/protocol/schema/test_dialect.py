@@ -68,7 +68,7 @@ def test_last_key_wins_where_kafka_itself_repeats_one() -> None:
         ("0-32767", Versions(0, 32767)),
     ],
 )
-def test_version_ranges(text: str, versions: Versions) -> None:
+def test_version_ranges_are_parsed(text: str, versions: Versions) -> None:
     assert parse_versions(text, "here") == versions
 
 
@@ -83,7 +83,7 @@ def test_versions_are_written_as_they_are_read(text: str) -> None:
     assert str(parse_versions(text, "here")) == text
 
 
-def test_intersection_of_ranges() -> None:
+def test_ranges_are_intersected() -> None:
     assert Versions(0, 5).intersect(Versions(3, 9)) == Versions(3, 5)
     assert Versions(0, 2).intersect(Versions(3, 9)) == NO_VERSIONS
     assert NO_VERSIONS.intersect(Versions(0, 9)) == NO_VERSIONS

@@ -3,7 +3,7 @@ from __future__ import annotations
 from kafkactl.protocol.schema.error_codes import error_code, error_codes
 
 
-def test_codes_by_number() -> None:
+def test_error_is_found_by_its_number() -> None:
     assert (error_code(41).name, error_code(41).retriable) == ("NOT_CONTROLLER", True)
     assert (error_code(126).name, error_code(126).retriable) == ("DUPLICATE_VOTER", False)
     assert error_code(-1).name == "UNKNOWN_SERVER_ERROR"

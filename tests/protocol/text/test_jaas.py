@@ -26,7 +26,7 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
         (f'{PLAIN} required unsecuredLoginStringClaim_sub="ä";', {"unsecuredLoginStringClaim_sub": "ä"}),
     ],
 )
-def test_lines(line: str, options: dict[str, str]) -> None:
+def test_lines_are_parsed(line: str, options: dict[str, str]) -> None:
     entry = parse_jaas(line)
     assert (entry.login_module, entry.short_name, entry.flag) == (PLAIN, "PlainLoginModule", "required")
     assert entry.options == options

@@ -28,11 +28,11 @@ from kafkactl.protocol.text.java_text import (
     [("0", 0), ("-1", -1), ("+7", 7), ("007", 7), ("2147483647", 2**31 - 1), ("-2147483648", -(2**31)), ("٣", 3)]
     + [(text, None) for text in ("", " 1", "1 ", "1.0", "0x1", "1_0", "+", "--1", "2147483648", "9" * 5000, "𝟙")],
 )
-def test_integers(text: str, number: int | None):
+def test_integers_are_parsed_as_by_java(text: str, number: int | None):
     assert parse_int(text) == number
 
 
-def test_longs_and_long_zeros():
+def test_longs_are_parsed_as_by_java():
     assert parse_int("9223372036854775807", LONG_BITS) == 2**63 - 1
     assert parse_int("9223372036854775808", LONG_BITS) is None
     assert parse_int("-" + "0" * 5000 + "12") == -12
@@ -51,11 +51,11 @@ def test_doubles(text: str, number: float | None):
 @pytest.mark.parametrize(
     ("text", "value"), [("true", True), (" FALSE ", False), ("yes", None), ("", None), ("1", None)]
 )
-def test_booleans(text: str, value: bool | None):
+def test_booleans_are_parsed_as_by_java(text: str, value: bool | None):
     assert parse_boolean(text) is value
 
 
-def test_blanks_and_commas():
+def test_text_is_trimmed_and_split_as_by_java():
     assert trim("\x00 a\u00a0 \t") == "a\u00a0"
     assert split_list(" a , b,,c , ") == ["a", "b", "", "c", ""]
     assert split_list("  ") == []
@@ -64,7 +64,7 @@ def test_blanks_and_commas():
     assert split_at(",", ",") == []
 
 
-def test_base64():
+def test_base64_is_decoded_as_by_java():
     assert decode_base64("QQ==") == decode_base64("QQ") == b"A"
     assert decode_base64("") == b""
     for wrong in ("Q", "QQ=", "QQ===", "Q-_=", "Q Q=", "===="):
@@ -83,7 +83,7 @@ def test_dates(now_ms: int, text: str):
     assert date_text(now_ms) == text
 
 
-def test_hashes():
+def test_strings_are_hashed_as_by_java():
     assert string_hash("") == 0
     assert string_hash("/tmp/kafka-logs") == -1978874403
     # Measured with Kafka's format tool: fourteen voters in the order of the VotersRecord.
@@ -92,7 +92,7 @@ def test_hashes():
     assert [ids[position] for position in hash_map_order(ids)] == written
 
 
-def test_uuids():
+def test_uuids_are_hashed_as_by_java():
     # Measured on 3.9.2: voters 3, 2, 1 in the text of a refusal, which walks a HashSet of pairs of id and directory.
     directories = {1: "B-frJGW4Ts28StHnqnEJkw", 2: "nNrHjcaFRqKUX_hFTfXKhA", 3: "V8ve9dUnQpqMT9N4hgFIjw"}
     hashes = [31 * (31 + node_id) + uuid_hash(Uuid.parse(text)) for node_id, text in directories.items()]

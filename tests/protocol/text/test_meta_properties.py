@@ -24,7 +24,7 @@ def render(layout: int, cluster_id: str = CLUSTER, directory_id: Uuid | None = D
 
 
 @pytest.mark.parametrize("layout", [2, 3, 4])
-def test_bytes_of_3_7_and_later(layout: int):
+def test_bytes_equal_those_of_3_7_and_later(layout: int):
     # Written by Kafka's tool on JDK 17 in UTC (the shared specification, 2.2).
     assert render(layout) == (
         b"#\n#Fri Nov 20 10:27:37 UTC 2026\nnode.id=0\ndirectory.id=JEXY6aqzQY-32P5TStzaFg\nversion=1\n"
@@ -32,12 +32,12 @@ def test_bytes_of_3_7_and_later(layout: int):
     )
 
 
-def test_bytes_of_3_3_to_3_6():
+def test_bytes_equal_those_of_3_3_to_3_6():
     lines = render(1, directory_id=None).split(b"\n")
     assert lines[2:] == [b"node.id=0", b"version=1", b"cluster.id=XgM8cvG1S-mQ3k4wGhkVpQ", b""]
 
 
-def test_strange_cluster_ids():
+def test_strange_cluster_ids_are_escaped():
     assert b"cluster.id=\\ a b\\:\\=\\#\\!\n" in render(3, " a b:=#!")
     assert "cluster.id=é\n".encode() in render(3, "é")
     assert b"cluster.id=\\u00E9\n" in render(1, "é")
@@ -73,7 +73,7 @@ def test_written_meta_properties_are_read_again(cluster_id: str, node_id: int, r
         ("version=1\nbroker.id=zz\nnode.id=-3\ncluster.id=x", 1, "x", -3),
     ],
 )
-def test_reading(text: str, version: int, cluster_id: str | None, stored_id: int | None):
+def test_meta_properties_are_parsed(text: str, version: int, cluster_id: str | None, stored_id: int | None):
     read = parse_meta_properties(text.encode())
     assert (read.version, read.cluster_id, read.stored_id) == (version, cluster_id, stored_id)
 
@@ -98,7 +98,7 @@ def test_reading(text: str, version: int, cluster_id: str | None, stored_id: int
         ("a=\\u12", "malformed-unicode-escape", "", "Malformed \\uxxxx encoding"),
     ],
 )
-def test_refusing(text: str, id: str, path: str, words: str):
+def test_wrong_meta_properties_are_refused(text: str, id: str, path: str, words: str):
     with pytest.raises(DecodeError) as caught:
         parse_meta_properties(b"# made\n" + text.encode(), file="/d/meta.properties")
     error = caught.value
@@ -117,6 +117,6 @@ def test_offset_is_that_of_the_line():
 
 
 @given(st.binary(max_size=60))
-def test_nothing_but_declared_errors(data: bytes):
+def test_any_bytes_raise_declared_errors_only(data: bytes):
     with contextlib.suppress(DecodeError):
         parse_meta_properties(data)

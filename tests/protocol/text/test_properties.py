@@ -72,7 +72,7 @@ def mapping(text: str) -> dict[str, str]:
         ('sasl.jaas.config=x required \\\n  user=\\"u\\";', {"sasl.jaas.config": 'x required user="u";'}),
     ],
 )
-def test_reading(text: str, expected: dict[str, str]):
+def test_properties_are_parsed(text: str, expected: dict[str, str]):
     assert mapping(text) == expected
 
 
@@ -87,7 +87,7 @@ def continues_nothing(text: str) -> bool:
 
 
 @given(TEXTS)
-def test_like_javaproperties(text: str):
+def test_properties_are_parsed_as_by_javaproperties(text: str):
     text += "\nz=1\n"
     assume(not continues_nothing(text))
     assert mapping(text) == javaproperties.loads(text)
@@ -98,7 +98,7 @@ SIMPLE = PIECES.filter(lambda piece: piece not in ("\f", "\r", "é") and not pie
 
 
 @given(st.lists(SIMPLE.filter(lambda piece: piece not in ("\\", "\\\r\n")), max_size=14).map("".join))
-def test_like_jproperties(text: str):
+def test_properties_are_parsed_as_by_jproperties(text: str):
     theirs = jproperties.Properties()
     try:
         theirs.load(text.encode("latin-1"), "iso-8859-1")
@@ -132,7 +132,7 @@ def test_malformed_escapes_are_refused(text: str):
         (b"a=\xfc", "non-ascii-property", 1, "a"),
     ],
 )
-def test_warnings(data: bytes, id: str, line: int, key: str):
+def test_suspicious_line_is_a_warning(data: bytes, id: str, line: int, key: str):
     warning = parse_properties(data).warnings[0]
     assert (warning.id, warning.line, warning.key) == (id, line, key)
     finding = warning.finding("f")
@@ -141,7 +141,7 @@ def test_warnings(data: bytes, id: str, line: int, key: str):
 
 
 @pytest.mark.parametrize("data", [b"", b"a=1\r\nb=2\r\n", "# ü\na=1".encode(), b"a=b\\\n  c"])
-def test_nothing_to_warn_of(data: bytes):
+def test_ordinary_line_has_no_warning(data: bytes):
     assert parse_properties(data).warnings == ()
 
 
@@ -174,7 +174,7 @@ def test_writing_escapes(value: str, written: str):
     assert render_property("k", value, ascii_only=False) == written
 
 
-def test_writing_beyond_ascii():
+def test_characters_beyond_ascii_are_escaped():
     assert render_property("k", "é\N{GRINNING FACE}\x01", ascii_only=True) == "k=\\u00E9\\uD83D\\uDE00\\u0001"
     assert render_property("k", "é", ascii_only=False) == "k=é"
     assert render_property("a b", "c", ascii_only=False) == "a\\ b=c"

@@ -48,7 +48,7 @@ LINES = {
 }  # fmt: skip
 
 
-def test_lines_of_a_document() -> None:
+def test_lines_of_keys_are_found_in_a_document() -> None:
     assert tomli.loads(DOCUMENT)["nodes"][1] == {"id": 2, "hooks": {"stop": "y"}}
     assert key_lines(DOCUMENT) == LINES
     assert key_lines(DOCUMENT.replace("\n", "\r\n")) == LINES
@@ -90,7 +90,7 @@ def _written(value: Any) -> str:
         st.tuples(st.text("ab.# \"'=[]", min_size=1, max_size=4), _VALUES), max_size=6, unique_by=lambda pair: pair[0]
     )
 )
-def test_any_values(entries: list[tuple[str, Any]]) -> None:
+def test_lines_of_keys_are_found_next_to_any_values(entries: list[tuple[str, Any]]) -> None:
     # Strings, comments and brackets of any kind lead to no other key.
     text, wanted = "", {}
     for name, value in entries:

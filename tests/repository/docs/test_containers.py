@@ -62,7 +62,7 @@ def arguments(container: dict[str, Any], **values: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
-def test_published_schemas_accept_it(path: Path, release: str) -> None:
+def test_manifest_is_valid_by_published_schemas(path: Path, release: str) -> None:
     import kubernetes_validate
 
     for document in documents(path):
@@ -263,7 +263,7 @@ def test_init_container_never_formats_what_is_not_mounted(isolated: Run, init: A
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["verify.yaml", "report.yaml"])
-def test_jobs_answer_with_their_volumes_alone(isolated: Run, tmp_path: Path, name: str) -> None:
+def test_job_is_run_with_its_volumes_alone(isolated: Run, tmp_path: Path, name: str) -> None:
     (document,) = documents(FOLDER / name)
     (container,) = pod_of(document)["containers"]
     volumes = {}

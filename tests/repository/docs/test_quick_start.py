@@ -22,7 +22,7 @@ def test_quick_start_prints_what_it_says(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("man") is None, reason="man is not installed (Debian: apt-get install man-db)")
-def test_page_on_man_pages(tmp_path):
+def test_page_on_man_pages_is_true(tmp_path):
     (tmp_path / "man").mkdir()
     (tmp_path / "man" / "man1").symlink_to(DOCS / "man")
     check_page(DOCS / "man-pages.md", tmp_path, environment={"MANPATH": str(tmp_path / "man"), "MANPAGER": "cat"})
@@ -32,7 +32,7 @@ def test_page_on_man_pages(tmp_path):
 @pytest.mark.skipif(
     int(version("setuptools").partition(".")[0]) < 77, reason="needs setuptools 77: pip install 'setuptools>=77'"
 )
-def test_page_on_plugins(tmp_path):
+def test_page_on_plugins_is_true(tmp_path):
     shutil.copytree(DOCS / "plugins-example", tmp_path / "example")  # what a build leaves stays out of the tree
     names = {"PLUGINS": tmp_path / "plugins", "PROGRAMS": tmp_path / "bin", "EXAMPLE": tmp_path / "example"}
     environment = {name: str(path) for name, path in names.items()}
@@ -44,17 +44,17 @@ def test_page_on_plugins(tmp_path):
 
 
 @pytest.mark.slow
-def test_page_on_completion(tmp_path):
+def test_page_on_completion_is_true(tmp_path):
     check_page(DOCS / "completion.md", tmp_path)
 
 
 @pytest.mark.slow
-def test_page_on_the_playground(tmp_path):
+def test_page_on_the_playground_is_true(tmp_path):
     check_page(DOCS / "demo.md", tmp_path)
 
 
 @pytest.mark.slow
-def test_page_on_plan_files(tmp_path):
+def test_page_on_plan_files_is_true(tmp_path):
     with FakeQuorum(controllers=4, voters=(1, 2, 3)) as quorum:
         servers = ",".join(map(str, quorum.addresses))
         check_page(DOCS / "plan-files.md", tmp_path, environment={"KAFKACTL_BOOTSTRAP_CONTROLLER": servers})

@@ -91,5 +91,5 @@ def test_repeated_remedy_is_found(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("step", "expected"), [("Set log.dirs.", True), ("Set log.dirs", True), ("Mount it.", False)])
-def test_alike(step, expected):
+def test_similar_steps_are_found(step, expected):
     assert alike(step, "Set log.dirs.") is expected

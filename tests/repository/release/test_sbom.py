@@ -51,7 +51,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_every_locked_package_with_version_licence_and_hashes(
+def test_every_locked_package_has_version_licence_and_hashes(
     make_sbom: Any, wheel: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_sbom.main([str(wheel.parent)])

@@ -11,12 +11,12 @@ from tests.simulator.raft.quorum import MS, Quorum, directory, endpoint
 
 
 @pytest.mark.parametrize("name", ["election_timeout_ms", "fetch_timeout_ms", "request_timeout_ms"])
-def test_timeout_without_length(name):
+def test_timeout_without_length_is_refused(name):
     with pytest.raises(ValueError, match="at least 1 ms"):
         Timeouts(**{name: 0})
 
 
-def test_node_without_a_bootstrap_address():
+def test_node_without_a_bootstrap_address_is_refused():
     with pytest.raises(ValueError, match="static voters or bootstrap servers"):
         Node(1, directory(1), Disk(), profile=PROFILE_3_9, endpoints=(endpoint(1),))
 

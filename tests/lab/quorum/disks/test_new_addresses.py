@@ -47,7 +47,7 @@ def voters_ports(cluster: KafkaCluster) -> dict[int, int]:
     return {node["NodeId"]: node["Listeners"][0]["Port"] for node in nodes}
 
 
-def test_controllers_with_new_addresses(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster]) -> None:
+def test_quorum_is_recovered_with_new_addresses(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster]) -> None:
     cluster = new_cluster("4.3.1", controllers=3, brokers=0)
     cluster.start()
     assert set_value(cluster) == 0
