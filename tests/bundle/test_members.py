@@ -32,7 +32,7 @@ def test_names_that_bundles_have(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WRONG_NAMES)
-def test_names_that_lead_elsewhere(name: str) -> None:
+def test_name_outside_of_the_folder_is_refused(name: str) -> None:
     assert not is_member_name(name)
     with pytest.raises(InputError) as error:
         check_entries([entry(name)], 1000, file="x.zip")

@@ -165,7 +165,7 @@ def test_forty_secrets_are_planted() -> None:
 
 
 @pytest.mark.parametrize("output", FORMATS)
-def test_logs(kafkactl: Any, log: Path, tmp_path: Path, output: str) -> None:
+def test_commands_on_a_log_show_no_secret(kafkactl: Any, log: Path, tmp_path: Path, output: str) -> None:
     other = written_log(tmp_path / "other", suffix="-hunter99")
     words = [
         ["log", "dump", log], ["log", "verify", log], ["log", "image", log], ["log", "lint", log],

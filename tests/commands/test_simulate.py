@@ -156,7 +156,7 @@ def test_interruption_of_the_search_for_the_fewest_faults_keeps_the_failure(kafk
     assert run.json["timeline"] and run.json["shrunk_script"] is None
 
 
-def test_script_with_the_mark_of_a_windows_editor(kafkactl, tmp_path):
+def test_script_with_a_byte_order_mark_is_accepted(kafkactl, tmp_path):
     file = tmp_path / "a.txt"
     file.write_bytes(b"\xef\xbb\xbfvoters 3\r\nrun 1s\r\n")
     assert kafkactl("simulate", "--script", str(file), "-o", "json").code == 0

@@ -108,7 +108,7 @@ def test_contexts_file_that_others_may_replace(kafkactl, tmp_path, monkeypatch, 
     assert (run.code, run.error["id"]) == (3, "trusted-file-writable")
 
 
-def test_controller_s_file_of_a_dry_run(kafkactl, listener, tmp_path):
+def test_readable_file_of_a_controller_is_refused_under_strict_security(kafkactl, listener, tmp_path):
     # `dryrun zk-migration --config`, which holds the login at ZooKeeper and the secret of encrypted passwords.
     address, met = listener
     config = tmp_path / "controller.properties"

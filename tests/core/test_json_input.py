@@ -56,13 +56,13 @@ def test_json_error_has_its_place_and_not_the_text(text: bytes, words: str) -> N
     assert "hunter2" not in str(caught.value)
 
 
-def test_key_that_stands_twice() -> None:
+def test_duplicate_key_is_refused_on_request() -> None:
     assert parse_json('{"a": 1, "a": 2}') == {"a": 2}
     with pytest.raises(JsonInputError, match="the key 'a' stands twice in one object"):
         parse_json('{"b": {"a": 1, "a": 2}}', unique_keys=True)
 
 
-def test_any_number() -> None:
+def test_any_number_is_parsed() -> None:
     assert parse_json("1e999", any_number=True) == math.inf
 
 

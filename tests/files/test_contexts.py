@@ -102,7 +102,7 @@ class TestReading:
             load_contexts(path)
         assert caught.value.id == "contexts-file-not-safe"
 
-    def test_file_without_end(self, tmp_path: Path) -> None:
+    def test_too_large_file_is_refused(self, tmp_path: Path) -> None:
         path = save(tmp_path, "#" * (1024 * 1024 + 1))
         with pytest.raises(InputError) as caught:
             load_contexts(path)
@@ -160,7 +160,7 @@ class TestEditing:
         assert after.context("old.one") == Context(bootstrap_server="b:1")
         assert parsed(edited(TEXT, before, after)) == after
 
-    def test_current_one_in_a_file_that_names_none(self) -> None:
+    def test_current_context_is_added_to_a_file_without_one(self) -> None:
         text = "# clusters\n[contexts.a]\ncluster_id = 'x'\n"
         before = parsed(text)
         after = replace(before, current="a")

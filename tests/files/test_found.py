@@ -61,7 +61,7 @@ def test_journal_with_its_folder_and_what_is_in_it(tmp_path: Path, synced: list[
     assert {str(path), str(path.parent), str(tmp_path)} <= set(synced)
 
 
-def test_file_that_a_migration_keeps(tmp_path: Path, synced: list[str]) -> None:
+def test_file_of_a_migration_is_synced_with_its_folder(tmp_path: Path, synced: list[str]) -> None:
     with open_migration_journal(str(tmp_path / "j"), cluster_id="c", identity={}) as journal:
         name = journal.keep("kept", {}, b"content")
         synced.clear()

@@ -13,7 +13,7 @@ from kafkactl.storage.io.owner import find_owner
 from kafkactl.storage.model import Owner
 
 
-def test_names_and_numbers() -> None:
+def test_owner_is_found_by_name_or_number() -> None:
     me = pwd.getpwuid(os.geteuid())
     assert find_owner(me.pw_name) == Owner(text=me.pw_name, uid=me.pw_uid, gid=me.pw_gid)
     assert find_owner("4711:815") == Owner(text="4711:815", uid=4711, gid=815)

@@ -152,7 +152,7 @@ class TestPem:
         assert (pem.certificates.count("BEGIN"), pem.keys.count("BEGIN"), pem.key_is_protected) == (1, 1, True)
         assert "QUJD" not in repr(pem).replace(repr(pem.certificates), "")
 
-    def test_text_without_blocks(self) -> None:
+    def test_text_without_blocks_has_no_certificate(self) -> None:
         assert (read_pem("hello").certificates, read_pem("").keys) == ("", "")
 
 

@@ -238,7 +238,7 @@ class TestPortsOfOtherServers:
         error = refused(lambda: connect(Address("no-such-host.invalid", 9092), Access(), deadline()))
         assert error.id == "unknown-host"
 
-    def test_port_that_takes_no_connection(self) -> None:
+    def test_port_without_room_for_a_connection_is_reported_after_its_timeout(self) -> None:
         server = socket.socket()
         with server:
             server.bind(("127.0.0.1", 0))

@@ -61,7 +61,7 @@ def test_address_that_is_none(url: str) -> None:
 
 
 @pytest.mark.parametrize("text", [f"a = {MANY_DIGITS}", f"a = {DEEP}", "a = [" * 3])
-def test_toml_that_no_reader_takes(text: str) -> None:
+def test_malformed_toml_is_refused(text: str) -> None:
     for read, id in (
         (lambda: parse_contexts(text.encode(), file="f"), "malformed-contexts-file"),
         (lambda: parse_inventory(text, file="f"), "inventory-not-toml"),
@@ -73,7 +73,7 @@ def test_toml_that_no_reader_takes(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [DEEP, '{"partitions":' + DEEP, '{"partitions":[{"partition":' + MANY_DIGITS + "}]}"])
-def test_reassignment_that_no_reader_takes(text: str) -> None:
+def test_malformed_reassignment_is_refused(text: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_plan(text, file="f")
     assert caught.value.id == "invalid-reassignment-plan"
@@ -155,7 +155,7 @@ def test_journal_entry_with_a_value_of_another_type_is_refused(fold, entries) ->
 
 
 @pytest.mark.parametrize("value", ["9" * 20 + "h", "9" * 6_000 + "h", "8761h", "100000000h"])
-def test_time_limit_that_no_clock_takes(value: str) -> None:
+def test_too_long_time_limit_is_refused(value: str) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "kafkactl", "explain", "spark-failed", "--timeout", value, "-o", "json"],
         capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],

@@ -51,7 +51,7 @@ def test_unbelievable_length_does_not_hide_what_follows():
     assert scanned(bytes(data)) == [0, (SIZE, 2 * SIZE, "truncated-batch"), 2, 3]
 
 
-def test_cut_tail():
+def test_truncated_tail_is_found():
     data = log(3)[:-5]
     assert scanned(data) == [0, 1, (2 * SIZE, len(data), "truncated-batch")]
 

@@ -178,7 +178,7 @@ class TestNegotiation:
         assert next_version(asked, {"ErrorCode": 35, "ApiKeys": keys}, peer="n") == expected
 
     @pytest.mark.parametrize("offered", [(0, 4), (5, 9)])
-    def test_offer_that_leads_nowhere(self, offered: tuple[int, int]) -> None:
+    def test_offer_without_a_common_version_is_refused(self, offered: tuple[int, int]) -> None:
         keys = [{"ApiKey": 18, "MinVersion": offered[0], "MaxVersion": offered[1]}]
         with pytest.raises(UnreachableError) as caught:
             next_version(4, {"ErrorCode": 35, "ApiKeys": keys}, peer="n")

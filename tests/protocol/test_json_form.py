@@ -12,7 +12,7 @@ from kafkactl.protocol.schema.spec import json_name
 from tests.protocol.random_messages import every_version, random_message
 
 
-def test_names_bytes_uuids_and_tagged_defaults():
+def test_names_bytes_uuids_and_tagged_defaults_are_written():
     spec = message("PartitionChangeRecord")
     value = {
         "PartitionId": 1, "TopicId": ZERO_UUID, "Isr": [1], "Leader": -2, "Replicas": None, "RemovingReplicas": None,

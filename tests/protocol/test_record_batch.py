@@ -63,7 +63,9 @@ class TestWriting:
     @given(
         st.lists(st.tuples(CONTENT, CONTENT), min_size=1, max_size=200), st.integers(0, 2**62), st.integers(0, 2**62)
     )
-    def test_round_trip(self, records: list[tuple[bytes | None, bytes | None]], offset: int, time_ms: int):
+    def test_encoded_batch_is_decoded(
+        self, records: list[tuple[bytes | None, bytes | None]], offset: int, time_ms: int
+    ):
         data = encode_batch(records, base_offset=offset, timestamp_ms=time_ms, partition_leader_epoch=4)
         (found,) = decode_batches(data)
         assert [(entry.key, entry.value) for entry in found.records] == records
@@ -86,7 +88,7 @@ class TestReading:
             assert first.position == base + 61
             assert found.header.position == base
 
-    def test_headers_times_and_offsets(self):
+    def test_headers_times_and_offsets_are_decoded(self):
         body = record(time_delta=5, delta=0, headers=[(b"h", b"x"), ("ü".encode(), None)])
         body += record(time_delta=-5, delta=3)
         first, second = only(batch(body, count=2, base_offset=100, last_delta=9))
@@ -109,7 +111,7 @@ class TestReading:
         assert [found.header.base_offset for found in decode_batches(data)] == [0, 1, 2, 3, 4]
         assert list(decode_batches(b"")) == []
 
-    def test_empty_batch_as_compaction_leaves_it(self):
+    def test_empty_batch_after_compaction_is_accepted(self):
         assert only(batch(b"", count=0, last_delta=4)) == ()
 
 
@@ -212,7 +214,7 @@ class TestDamage:
     GOOD = batch(record(b"key", b"value"))
 
     @pytest.mark.parametrize("size", [1, 16, 60, 61, 70])
-    def test_cut_batch(self, size: int):
+    def test_truncated_batch_is_refused(self, size: int):
         assert refused(self.GOOD[:size]).id == "truncated-batch"
 
     def test_cut_second_batch_is_reported_by_its_place_in_the_file(self):
@@ -283,7 +285,9 @@ class TestFastPath:
     """Records that the fast path accepts, and that the careful reader accepts alike."""
 
     @given(st.lists(st.tuples(CONTENT, CONTENT), min_size=1, max_size=20), st.randoms(use_true_random=False))
-    def test_same_records_or_same_error(self, records: list[tuple[bytes | None, bytes | None]], rng: random.Random):
+    def test_records_or_error_equal_those_of_the_reference(
+        self, records: list[tuple[bytes | None, bytes | None]], rng: random.Random
+    ):
         good = encode_batch(records, base_offset=5, timestamp_ms=9)
         changed = batch(mutated(rng, good[61:]), count=len(records), base_offset=5)
         for data in (good, changed, changed + good):

@@ -163,6 +163,6 @@ def test_endpoint_is_written_with_ipv6_in_brackets():
     assert str(Endpoint(listener="", host="c1", port=9093)) == "c1:9093"
 
 
-def test_order_on_disk():
+def test_voters_are_ordered_as_on_disk():
     assert hash_order([100, 17, 1]) == [1, 17, 100]
     assert hash_order([33, 1, 16, 2]) == [16, 1, 33, 2]

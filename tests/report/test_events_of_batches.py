@@ -34,7 +34,7 @@ def found_in(data: bytes) -> list[object]:
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_same_records_in_the_same_order(name, monkeypatch):
+def test_same_records_are_found_without_plain_spans(name, monkeypatch):
     found = found_in(LOGS[name])
 
     def never(*_):

@@ -124,7 +124,7 @@ CASES = [(name, filling) for name, reader in READERS.items() for filling in read
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "filling"), CASES)
-def test_file_of_some_megabytes(name: str, filling: str, tmp_path: Path) -> None:
+def test_file_of_some_megabytes_is_bounded(name: str, filling: str, tmp_path: Path) -> None:
     check_bounded(name, filling, 4 << 20, tmp_path)
 
 

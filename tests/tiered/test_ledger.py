@@ -92,7 +92,7 @@ def test_partition_delete_that_is_not_finished_changes_nothing():
     assert len(ledger.partitions[KEY].table) == 1
 
 
-def test_batches_of_several_records_and_control_batches():
+def test_batches_of_several_records_and_control_batches_are_read():
     log = LogOf(0).batch([*TOPIC.copied(0, "a", 0, 9), *TOPIC.copied(0, "b", 10, 19)]).control()
     ledger = folded(log)
     assert len(ledger.partitions[KEY].table) == 2
@@ -118,7 +118,7 @@ def test_codec_that_is_not_there_is_never_poison(monkeypatch: pytest.MonkeyPatch
     assert ledger.logs[0].unread[0].error.id == "unsupported-compression"
 
 
-def test_damage_in_the_middle_and_a_cut_end():
+def test_damage_in_the_middle_and_a_cut_end_are_reported():
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9))
     cut = len(log.data)
     log.add(TOPIC.copied(0, "b", 10, 19))

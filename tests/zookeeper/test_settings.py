@@ -184,7 +184,7 @@ def _header(kind: int, done: int, code: int) -> bytes:
     return struct.pack("!iBi", kind, done, code)
 
 
-def test_answer_of_many_reads():
+def test_request_of_many_reads_is_encoded():
     stat = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
     packed = struct.pack("!qqqqiiiqiiq", *stat)
     answer = b"".join(

@@ -31,7 +31,7 @@ def run_whole_course(course: Course, root: Path, runs: range) -> tuple[list[Run]
 
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("course", COURSES, ids=lambda course: course.title)
-def test_campaign(course: Course, lab_pool: Pool, tmp_path: Path) -> None:
+def test_runs_under_load_are_right_and_lose_nothing(course: Course, lab_pool: Pool, tmp_path: Path) -> None:
     runs, whole = run_whole_course(course, tmp_path, range(RUNS))
     write_section(course.title, runs, whole)
     assert all(run.is_right for run in runs), [run for run in runs if not run.is_right]

@@ -206,7 +206,7 @@ def test_wrong_cluster_level_and_secret_are_found(tmp_path: Path):
         }  # fmt: skip
 
 
-def test_controllers_that_first_started_without_the_flag(tmp_path: Path):
+def test_first_start_of_controllers_without_the_flag_is_found(tmp_path: Path):
     with MigrationCluster("3.9.2", tmp_path, brokers=1) as cluster:
         cluster.reach("M0")
         cluster.format_controllers()
@@ -215,7 +215,7 @@ def test_controllers_that_first_started_without_the_flag(tmp_path: Path):
         assert until(cluster, "quorum-started-without-flag") == "quorum"
 
 
-def test_rollback_that_leaves_migration_behind_and_the_next_attempt(tmp_path: Path):
+def test_leftover_migration_znode_of_a_rollback_is_found_by_the_next_attempt(tmp_path: Path):
     # Measured page, 2.4: the second attempt empties ZooKeeper; it is reported before, and while there is time.
     with MigrationCluster("3.9.2", tmp_path, brokers=1) as cluster:
         cluster.reach("M0")

@@ -103,7 +103,7 @@ def names(answer: Comparison) -> list[tuple[str, str]]:
     return [(difference.entity, difference.key) for difference in answer.unexplained]
 
 
-def test_from_the_first_broker_to_the_end(cluster: RenderedCluster, kafkactl: Callable[..., Run]):
+def test_comparison_is_clean_from_the_first_broker_to_the_end(cluster: RenderedCluster, kafkactl: Callable[..., Run]):
     cluster.prepare(kafkactl)
     cluster.reach("M4L")
     before, answer = seen(cluster)

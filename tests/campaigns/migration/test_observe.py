@@ -101,7 +101,7 @@ def test_four_witnesses_of_a_broker_are_observed(observed: dict[str, Observation
         assert all(broker.quorum is not None and broker.quorum.closed for broker in found.brokers)
 
 
-def test_before_and_after_the_copy(observed: dict[str, Observation]):
+def test_cluster_is_observed_before_and_after_the_copy(observed: dict[str, Observation]):
     first = observed["M0"]
     assert first.log is None
     assert [node.alive for node in first.nodes] == [True, True, False]

@@ -34,7 +34,7 @@ def remove_voter(cluster: KafkaCluster, node_id: int) -> None:
 
 @pytest.mark.campaign  # Kafka gives 3 seconds in which two looks must be taken: a matter of a quiet machine
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
-def test_wedge_and_its_end(release: str, new_cluster: ClusterOf) -> None:
+def test_watch_reports_a_wedge_and_its_end(release: str, new_cluster: ClusterOf) -> None:
     cluster = new_cluster(release, controllers=3, brokers=0).start()
     dead, healthy = [controller_id for controller_id in cluster.controller_ids if controller_id != cluster.leader()]
     words = ["quorum", "describe", "--bootstrap-controller", cluster.bootstrap_controller]

@@ -12,7 +12,7 @@ from tests.quorum.test_journeys_in_simulator import EVERY, places_of
 STEP = 20
 
 
-def test_every_fault_at_every_event_of_a_request():
+def test_fault_at_every_event_of_a_request_is_survived():
     # KAFKACTL_SIMULATED_JOURNEYS says how many more to make; without it all of seed 1 that were not made yet.
     figures = Figures("journeys")
     left = int(os.environ.get("KAFKACTL_SIMULATED_JOURNEYS") or 10_000_000)

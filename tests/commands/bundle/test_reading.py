@@ -132,7 +132,7 @@ def test_migration_is_read_from_a_bundle(kafkactl: Kafkactl, tmp_path: Path, ver
     assert kafkactl(*words, "--bundle", tmp_path / "a.zip", "--observation", tmp_path / "seen").code == 2
 
 
-def test_copy_of_a_saved_tree(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_copy_of_a_saved_tree_is_predicted(kafkactl: Kafkactl, tmp_path: Path) -> None:
     save_observation(str(tmp_path / "seen"), planted.captured(tmp_path / "captured"))
     kafkactl("bundle", "--out", tmp_path / "a.zip", "--observation", tmp_path / "seen")
     there = kafkactl("dryrun", "zk-migration", "--bundle", tmp_path / "a.zip", "-o", "json")

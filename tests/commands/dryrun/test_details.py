@@ -73,7 +73,9 @@ def test_no_secret_is_in_a_table(kafkactl: Kafkactl, generated: tuple[Path, Expe
 
 
 @pytest.mark.slow
-def test_all_changes_and_all_records(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
+def test_all_changes_and_all_records_are_written(
+    kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path
+) -> None:
     asked = ["broker-loss", generated[0], "--brokers", "1,2", "--records", "--details", tmp_path / "out", "-o", "json"]
     run = kafkactl("dryrun", *asked)
     effects = run.json["effects"]

@@ -176,7 +176,7 @@ def test_error_is_reported_if_no_cluster_has_an_answer(kafkactl: Kafkactl, logs:
     assert all(f"{id}: broker 99 is not registered" in run.error["message"] for id in IDS)
 
 
-def test_names_by_a_pattern(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_clusters_are_named_by_a_pattern(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     places = [node(logs, "a", tmp_path / "prod" / str(number)) for number in (1, 2)]
     places.append(node(logs, "b", tmp_path / "test" / "1"))
     _, answer = asked(kafkactl, *places, "--cluster-of", r"/(prod|test)/\d")

@@ -256,7 +256,7 @@ class TestApply:
         assert (run.code, run.error["id"]) == (code, id)
         assert [update for update in cluster.updates if not update["ValidateOnly"]] == []
 
-    def test_cut_off_anywhere(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
+    def test_truncated_plan_is_refused(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         plan(cluster, kafkactl, file)
         whole = file.read_bytes()

@@ -31,7 +31,7 @@ def registered(log: MetadataLog, process: int, host: str, seconds: int) -> Metad
 
 
 @pytest.mark.parametrize(("hosts", "is_reported"), [("abab", True), ("abcd", False), ("aaaa", False)])
-def test_broker_id_that_two_processes_use_in_turns(
+def test_broker_id_used_by_two_processes_is_reported(
     kafkactl: Kafkactl, tmp_path: Path, hosts: str, is_reported: bool
 ) -> None:
     log = worlds.first_log(BEFORE)

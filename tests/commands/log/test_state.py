@@ -74,7 +74,7 @@ def test_image_is_shown_as_text(kafkactl, log: Path, last: int):
     assert "metadata.version" in text
 
 
-def test_points_in_time(kafkactl, log: Path):
+def test_image_is_shown_at_a_point_in_time(kafkactl, log: Path):
     whole = image(kafkactl, log)
     first, second = (int(path.name[:20]) for path in sorted(log.glob("*.checkpoint"))[:2])
     middle = image(kafkactl, log, "--at", second - 2)
@@ -309,7 +309,7 @@ def test_empty_log_has_no_state(kafkactl, tmp_path: Path):
     assert "empty" in kafkactl("log", "image", tmp_path).stdout
 
 
-def test_diff_of_two_points(kafkactl, log: Path, last: int):
+def test_differences_between_two_points_are_shown(kafkactl, log: Path, last: int):
     run = kafkactl("log", "diff", f"{log}@66", log, "-o", "json")
     assert run.code == 0
     answer = run.json
@@ -333,7 +333,7 @@ def test_diff_hides_secrets(kafkactl, log: Path):
     assert {token["key"] for token in tokens} == {"<redacted>"}
 
 
-def test_equal_states(kafkactl, log: Path):
+def test_equal_states_have_no_difference(kafkactl, log: Path):
     answer = kafkactl("log", "diff", log, log.parent, "-o", "json").json
     assert answer["differences"] == []
     assert "Equal" in kafkactl("log", "diff", log, log.parent).stdout

@@ -82,7 +82,7 @@ def test_change_of_another_client_is_a_difference(kafkactl, tmp_path):
     assert as_yaml["differences"] == answer["differences"]
 
 
-def test_copy_against_its_prediction(kafkactl, folder, tmp_path):
+def test_copy_is_compared_with_its_prediction(kafkactl, folder, tmp_path):
     for before in (folder, folder / "zk.jsonl.gz"):
         answer = compared(kafkactl, "--observation", folder, "--before", before)
         assert answer["copy"] == {"unexplained": 0, "differences_total": 0, "differences": []}

@@ -92,7 +92,7 @@ def test_broker_that_it_misses(kafkactl: Kafkactl, inventory: Path, zookeeper: C
 
 
 @pytest.mark.parametrize("command", ALL)
-def test_node_that_stands_twice(command: str, kafkactl: Kafkactl, inventory: Path) -> None:
+def test_duplicate_node_is_refused(command: str, kafkactl: Kafkactl, inventory: Path) -> None:
     change(inventory, ("id = 2\n", "id = 1\n"))
     run = asked(kafkactl, inventory, command)
     assert (run.code, run.stdout) == (USAGE, "")

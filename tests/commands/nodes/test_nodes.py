@@ -183,7 +183,7 @@ def test_words_that_are_not_a_node(kafkactl: Kafkactl) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", [["list"], ["unregister", "--id", "14", "--yes"]])
-def test_port_that_never_answers(kafkactl: Kafkactl, verb: list[str]) -> None:
+def test_silent_port_is_reported_after_its_timeout(kafkactl: Kafkactl, verb: list[str]) -> None:
     with FakeBroker(lambda asked: SILENCE) as silent:
         began = time.monotonic()
         run = kafkactl("nodes", *verb, "--bootstrap-server", silent.address, "--timeout", "8s", "-o", "json")

@@ -47,7 +47,7 @@ def edited(file, change, *, seal=True):
     file.write_text(json.dumps(document))
 
 
-def test_planned_reviewed_applied_and_nothing_left(run_quorum, file):
+def test_reviewed_plan_is_applied_once(run_quorum, file):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4 5 6"))
     planned = run_quorum(quorum, "reassign", "--target", "4,5,6", "--out", str(file))
     assert (planned.code, planned.json["outcome"], planned.json["out"]) == (0, "planned", str(file))
@@ -156,7 +156,7 @@ def test_edited_or_forged_plan_is_refused(run_quorum, file, change, seal, id, co
     assert (run.code, run.error["id"], quorum.sent) == (code, id, [])
 
 
-def test_cut_off_anywhere(run_quorum, file):
+def test_truncated_plan_is_refused(run_quorum, file):
     quorum = SteppedQuorum(world=world("1 2 3 4"))
     run_quorum(quorum, "reassign", "--target", "1,2,3", "--out", str(file))
     whole = file.read_bytes()

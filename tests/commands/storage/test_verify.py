@@ -22,7 +22,7 @@ def verify(kafkactl, made, *more):
     return kafkactl("storage", "verify", "-c", made.file, "--kafka-version", made.version, *more)
 
 
-def test_node_that_starts(kafkactl, node):
+def test_start_of_a_healthy_node_is_predicted(kafkactl, node):
     made = node("4.3.1").format(static=True)
     run = verify(kafkactl, made, "-o", "json")
     assert (run.code, run.stderr) == (0, "")
@@ -33,7 +33,7 @@ def test_node_that_starts(kafkactl, node):
     assert [directory["role"] for directory in run.json["directories"]] == ["metadata"]
 
 
-def test_node_that_ends(kafkactl, node):
+def test_end_of_a_damaged_node_is_predicted(kafkactl, node):
     made = node("4.3.1").format(static=True)
     removed("d1/meta.properties")(made.root)
     run = verify(kafkactl, made, "-o", "json")
@@ -56,7 +56,7 @@ def test_start_that_ends_before_the_metadata_log_loses_nothing(kafkactl, node):
     assert verify(kafkactl, made, "-o", "json").json["would_lose"] == []
 
 
-def test_node_that_waits(kafkactl, node):
+def test_wait_of_a_node_without_a_quorum_is_predicted(kafkactl, node):
     made = node("4.3.1").format("--standalone")
     holds("d1/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint", "")(made.root)
     run = verify(kafkactl, made, "-o", "json")

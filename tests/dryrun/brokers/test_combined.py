@@ -32,7 +32,9 @@ def lost(brokers: Sequence[int], voters: Sequence[int]) -> Prediction:
         ([3], [1, 3], Verdict.UNAVAILABLE, {"quorum-loses-majority"}),
     ],
 )
-def test_quorum_counts(brokers: list[int], voters: list[int], verdict: Verdict, ids: set[str]) -> None:
+def test_loss_of_controllers_is_included(
+    brokers: list[int], voters: list[int], verdict: Verdict, ids: set[str]
+) -> None:
     found = lost(brokers, voters)
     assert (found.verdict, {finding.id for finding in found.findings}) == (verdict, ids)
 
@@ -44,7 +46,7 @@ def test_quorum_is_unavailable_after_the_loss_of_two_of_three_voters() -> None:
     assert any("majority of the controllers is back" in assumption for assumption in found.assumptions)
 
 
-def test_one_after_the_other_each_counts_alone() -> None:
+def test_brokers_lost_in_turn_are_judged_alone() -> None:
     plain = broker_loss(*cluster(TEXT), [3])
     assert with_quorum(plain, [1, 2, 3], [(1,), (2,), (3,)]) is plain
     assert len(with_quorum(plain, [3], [(1,), (2,), (3,)]).findings) == 1

@@ -90,7 +90,7 @@ def more(image: Image, times: int) -> Image:
 @pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(clusters(), st.randoms(use_true_random=False))
-def test_any_cluster_in_any_order(drawn: tuple[Image, Facts], rng: Any) -> None:
+def test_any_cluster_in_any_order_has_the_exact_plan(drawn: tuple[Image, Facts], rng: Any) -> None:
     image, facts = drawn
     order = sorted(image.brokers)
     rng.shuffle(order)

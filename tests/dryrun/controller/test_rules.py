@@ -35,7 +35,7 @@ def test_rules_of_elections_follow_the_patch_of_a_release() -> None:
         (23, "PartitionChangeRecord", 2), (23, "NoOpRecord", 0),
     ],
 )  # fmt: skip
-def test_versions_of_records(level: int, record: str, version: int) -> None:
+def test_version_of_a_record_follows_the_level(level: int, record: str, version: int) -> None:
     assert rules_of(find_release("4.3"), {"metadata.version": level}).version_of(record) == version
 
 
@@ -47,7 +47,7 @@ def test_rules_of_elections_follow_the_levels() -> None:
     assert not rules_of(find_release("4.0"), {"metadata.version": 20}, migration_enabled=True).elections.epoch_on_shrink
 
 
-def test_isr_orders() -> None:
+def test_order_of_a_grown_isr_follows_the_release() -> None:
     # Measured on 3.9.2 and 4.3.1.
     assert grown_isr((13, 12), [1, 11], rules_of(find_release("3.9.2"), LEVELS)) == (13, 12, 1, 11)
     assert grown_isr((13, 12), [1, 11], rules_of(find_release("4.3.1"), LEVELS)) == (1, 11, 12, 13)

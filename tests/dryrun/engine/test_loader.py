@@ -43,7 +43,7 @@ def assert_same(segments: Sequence[File], *, keeps_configs: bool = True) -> Star
     cut=st.integers(0, 12),
     keeps_configs=st.booleans(),
 )
-def test_any_order_of_transactions_and_topics(batches, read_bytes, cut, keeps_configs):
+def test_any_order_of_transactions_and_topics_is_loaded_as_by_the_reference(batches, read_bytes, cut, keeps_configs):
     first = [[LEVEL], *batches[:cut]]
     offset = sum(map(len, first))
     segments = [File(encoded(first)), File(encoded(batches[cut:], first=offset), base_offset=offset)]
@@ -54,7 +54,7 @@ def test_any_order_of_transactions_and_topics(batches, read_bytes, cut, keeps_co
 
 @pytest.mark.parametrize("read_bytes", [1, 3_000, 40_000])
 @pytest.mark.parametrize("seed", one_in(3, range(3)))
-def test_generated_logs(seed, read_bytes, monkeypatch):
+def test_generated_logs_are_loaded_as_by_the_reference(seed, read_bytes, monkeypatch):
     monkeypatch.setattr(deltas, "READ_BYTES", read_bytes)
     shape = Shape(records=3_000, partitions=300, brokers=4, seed=seed, transaction_percent=60)
     segment = File(b"".join(LogGenerator(shape).batches()), piece_bytes=9_000)
@@ -63,12 +63,12 @@ def test_generated_logs(seed, read_bytes, monkeypatch):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_odd_logs(case):
+def test_odd_logs_are_loaded_as_by_the_reference(case):
     assert_same([File(encoded(CASES[case]))])
 
 
 @pytest.mark.parametrize(("_what", "data"), one_in(4, [pytest.param(*item, id=item[0]) for item in odd_logs.damaged()]))
-def test_damaged_logs(_what, data):
+def test_damaged_logs_are_loaded_as_by_the_reference(_what, data):
     assert_same([File(data)])
 
 

@@ -221,7 +221,7 @@ def _harm_of(image: Image, facts: Facts, brokers: tuple[int, ...]) -> Harm:
     )
 
 
-def test_too_many_sets() -> None:
+def test_too_large_set_of_brokers_is_refused() -> None:
     image, facts = cluster("brokers " + " ".join(map(str, range(1, 200))))
     with pytest.raises(InputError) as caught:
         worst_losses(image, facts, 4)

@@ -224,7 +224,7 @@ def test_controllers_that_never_register_have_the_range_of_their_release() -> No
     )
 
 
-def test_words_of_older_releases() -> None:
+def test_feature_change_is_refused_with_the_message_of_older_releases() -> None:
     # Measured: 3.6.2 going from 14 to 13; 3.7.2 right after 15, before the controllers have registered.
     image, facts = unregistered("3.6", 14)
     found = change((image, facts), Operation.DOWNGRADE, metadata_version=13)

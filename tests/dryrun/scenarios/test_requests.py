@@ -330,7 +330,7 @@ def test_more_moves_than_a_request_may_have() -> None:
     assert old.verdict is Verdict.REFUSED
 
 
-def test_plans() -> None:
+def test_reassignment_plan_is_parsed() -> None:
     text = json.dumps({"version": 1, "partitions": [{"topic": "a", "partition": 1, "replicas": [1, 2]}]})
     assert parse_plan(text, file="plan.json") == (Move("a", 1, (1, 2)),)
 

@@ -203,7 +203,7 @@ class TestRefusals:
         assert outcome(changed(cluster, {"metadata.version": 31})) == "refused"
         assert cluster.updates == []
 
-    def test_of_the_dry_run_neither(self) -> None:
+    def test_refusal_of_the_dry_run_is_reported(self) -> None:
         cluster = Scripted()
         cluster.update = lambda asked: refusal(95, "I know more than you")  # type: ignore[method-assign]
         run = changed(cluster, STEP)

@@ -26,7 +26,7 @@ def test_levels_run_without_a_gap_and_names_follow_them() -> None:
 @pytest.mark.parametrize(
     ("level", "name"), [(1, "3.0-IV1"), (7, "3.3-IV3"), (21, "3.9-IV0"), (33, "4.4-IV2"), (34, "4.5-IV0")]
 )
-def test_names_of_levels(level: int, name: str) -> None:
+def test_level_has_its_name(level: int, name: str) -> None:
     assert metadata_version(level).name == name
 
 
@@ -87,7 +87,7 @@ def test_features_by_release() -> None:
         ("4.4", 21, {}),
     ],
 )  # fmt: skip
-def test_features_that_format_sets_along(release: str, level: int, expected: dict[str, int]) -> None:
+def test_default_levels_follow_the_metadata_version(release: str, level: int, expected: dict[str, int]) -> None:
     assert default_levels(find_release(release), level) == expected
 
 

@@ -77,7 +77,7 @@ def test_nothing_is_done_that_is_not_seen() -> None:
         (["failed", "unknown"], Outcome.UNKNOWN),
     ],
 )
-def test_several_changes_together(outcomes: list[str], whole: Outcome) -> None:
+def test_several_outcomes_are_combined(outcomes: list[str], whole: Outcome) -> None:
     from kafkactl.features.change.outcome import Resolved
 
     assert overall([Resolved(name=str(n), outcome=Outcome(outcome)) for n, outcome in enumerate(outcomes)]) is whole

@@ -195,7 +195,7 @@ def test_exposed_settings_of_zookeeper_are_reported(tmp_path: Path) -> None:
     assert ids(zookeeper_exposure({"java.security.auth.login.config": str(file)}, "none")) == ["secret-file-readable"]
 
 
-def test_inventory_and_what_it_names(tmp_path: Path) -> None:
+def test_exposed_inventory_and_its_files_are_reported(tmp_path: Path) -> None:
     (tmp_path / "client").write_text("security.protocol=SASL_PLAINTEXT\n" + PLAIN)
     (tmp_path / "zk").write_text("zookeeper.sasl.jaas.config=x\n")
     (tmp_path / "inventory.toml").write_text("x")

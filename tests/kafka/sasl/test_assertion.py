@@ -58,7 +58,7 @@ def refused(given: dict[str, str]) -> InputError:
 
 
 class TestMadeHere:
-    def test_claims_times_and_the_seal(self, tmp_path: Path) -> None:
+    def test_assertion_has_claims_times_and_a_signature(self, tmp_path: Path) -> None:
         template = tmp_path / "template.json"
         template.write_text('{"header": {"kid": "k1", "alg": "none"}, "payload": {"sub": "other", "room": [1]}}')
         given = {
@@ -92,7 +92,7 @@ class TestMadeHere:
         numbers = int.from_bytes(seal[:32], "big"), int.from_bytes(seal[32:], "big")
         EC_KEY.public_key().verify(utils.encode_dss_signature(*numbers), content, ec.ECDSA(hashes.SHA256()))
 
-    def test_key_as_kafka_takes_it(self, tmp_path: Path) -> None:
+    def test_key_is_read_in_every_form_of_kafka(self, tmp_path: Path) -> None:
         file = tmp_path / "key"
         der = RSA_KEY.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
         file.write_bytes(base64.b64encode(der))

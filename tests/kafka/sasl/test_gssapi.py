@@ -83,7 +83,7 @@ class TestExchange:
         exchange(server, Context())
         assert server.messages == [b"ticket", b"", b"sealed:\x01\x00\x00\x00"]
 
-    def test_server_that_offers_layers_at_once(self) -> None:
+    def test_offer_of_layers_at_once_is_answered(self) -> None:
         server = Server(b"sealed:\x01\x00\x00\x00", b"")
         exchange(server, Context(one_turn=True))
         assert server.messages == [b"ticket", b"sealed:\x01\x00\x00\x00"]
@@ -96,7 +96,7 @@ class TestExchange:
         assert failed(lambda: exchange(server, Context())).id == "sasl-exchange-broken"
         assert len(server.messages) == 2
 
-    def test_server_that_never_ends_the_exchange(self) -> None:
+    def test_endless_exchange_is_refused(self) -> None:
         server = Server(b"proof", b"sealed:\x01\x00\x00\x00", b"more")
         assert failed(lambda: exchange(server, Context())).id == "sasl-exchange-broken"
 

@@ -23,7 +23,7 @@ NO_LONGER = {"auto.include.jmx.reporter"}
         for version in releases.VERSIONS
     ],
 )
-def test_names_and_types(storage_tool: StorageToolServer, release: str) -> None:
+def test_names_and_types_equal_those_of_kafka(storage_tool: StorageToolServer, release: str) -> None:
     page = storage_tool.run_tool(release, ADMIN_CONFIG, []).stdout
     theirs = {name: kind.upper() for name, kind in _KEY.findall(page)}
     ours = {name: key.type for name, key in client_keys().items()}

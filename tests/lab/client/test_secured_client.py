@@ -113,7 +113,7 @@ class TestTls:
                 connection.refresh_versions(Deadline.after(3000, SystemClock()))
                 assert not connection.is_stale(0), "session tickets in between are no sign of an end"
 
-    def test_stores_in_the_properties_themselves(self, node: SecuredNode) -> None:
+    def test_inline_stores_are_accepted(self, node: SecuredNode) -> None:
         identity = node.authority.identity("client")
         stores = {
             "ssl.truststore.type": "PEM",
@@ -265,7 +265,7 @@ class TestTheWrongProtocol:
 
 
 @pytest.mark.parametrize("listener", ["CLEAR", "TLS", "PLAIN"])
-def test_port_that_never_answers(node: SecuredNode, listener: str) -> None:
+def test_paused_node_is_reported_after_its_timeout(node: SecuredNode, listener: str) -> None:
     node.node.pause()
     try:
         began = time.monotonic()

@@ -120,7 +120,7 @@ def test_predictions_of_hazards_are_true(new_cluster: ClusterOf, storage_tool: S
     ],
     ids=["3.9.2", "4.0.2-with-elr", "4.3.1", "4.3.1-without-elr"],
 )
-def test_returns(
+def test_predictions_of_returns_are_true(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, title: str, release: str, shape: dict[str, Any]
 ) -> None:
     # Brokers that return together, again and again; brokers that are not registered; a cancelled reassignment.
@@ -133,7 +133,9 @@ def test_returns(
 @pytest.mark.campaign
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("release", ["4.0.2", "4.3.1"])
-def test_clean_returns(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
+def test_predictions_of_clean_returns_are_true(
+    new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str
+) -> None:
     # All that hold a partition are shut down cleanly and return together; with eligible leader replicas.
     stage = stage_of(new_cluster, storage_tool, release, **ELR_ON)
     wrong, rows = carried_out(stage, release, CLEAN_RETURNS)

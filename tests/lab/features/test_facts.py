@@ -55,7 +55,7 @@ def test_names_from_before_there_were_levels(version: str) -> None:
 
 
 @RELEASES
-def test_features_in_their_order_with_levels_defaults_and_dependencies(version: str) -> None:
+def test_levels_defaults_and_dependencies_equal_those_of_kafka(version: str) -> None:
     release = find_release(version)
     assert [row[0] for row in rows(version, "feature")] == list(features_of(release))
     for name, production, testing in rows(version, "feature"):
@@ -82,7 +82,7 @@ def test_error_codes_of_the_newest_release_are_ours() -> None:
 
 
 @RELEASES
-def test_control_records(version: str) -> None:
+def test_control_records_equal_those_of_kafka(version: str) -> None:
     types = {int(number): name for number, name in rows(version, "control") if name != "UNKNOWN"}
     assert {control_record(number).name for number in types} <= set(CONTROL_RECORDS.values())
     for number, name in types.items():

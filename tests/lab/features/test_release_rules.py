@@ -170,7 +170,7 @@ def test_feature_flag_is_that_of_the_release(formatter: Formatter) -> None:
 
 @pytest.mark.parametrize("mode", FLAGS)
 @pytest.mark.parametrize("place", ["static", "dynamic", "static broker", "dynamic broker"])
-def test_kraft_version_and_voter_flags(formatter: Formatter, mode: str, place: str) -> None:
+def test_kraft_version_with_voter_flags_is_that_of_the_release(formatter: Formatter, mode: str, place: str) -> None:
     release = formatter.release
     settings = (STATIC if "static" in place else DYNAMIC) | (BROKER if "broker" in place else {})
     static = "static" in place

@@ -31,7 +31,7 @@ def modes(status: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-def test_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path) -> None:
+def test_runbook_is_followed_forward_back_and_to_the_end(tmp_path: Path) -> None:
     # Kafka 3.9.2, two brokers, every line of docs/migration.md, and a canary that writes through all of it.
     #
     # The lines stand in the runbook's order, but for the rollback, which starts from dual write. What an operator says
@@ -90,7 +90,7 @@ def said(line: Line) -> list[str]:
 @pytest.mark.campaign
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("release", ["3.7.2", "3.8.1", "3.9.2"])
-def test_forward_to_the_end_with_data_of_every_kind(release: str, tmp_path: Path) -> None:
+def test_cluster_with_data_of_every_kind_is_migrated(release: str, tmp_path: Path) -> None:
     with MigrationCluster(release, tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
         cluster.reach("M0")
         cluster.fill()

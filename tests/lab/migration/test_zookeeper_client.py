@@ -91,7 +91,7 @@ def secure(node: ZooKeeperNode, host: str = "127.0.0.1") -> str:
     return f"{host}:{next(line for line in lines if line.startswith('secureClientPort=')).partition('=')[2]}/kafka"
 
 
-def test_whole_tree_as_kazoo_reads_it(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
+def test_whole_tree_is_read_as_by_kazoo(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
     tree = zookeeper.read_tree()
     assert tree.zxid_before == tree.zxid_after and not tree.findings
     assert tree.chroot == "/kafka"

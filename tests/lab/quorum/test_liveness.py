@@ -164,7 +164,9 @@ def test_healthy_voter_is_not_removed_while_another_was_just_killed(
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", RELEASES)
-def test_campaign(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_answers_are_right_while_nodes_of_a_reassignment_fail(
+    release: str, new_cluster: ClusterOf, tmp_path: Path
+) -> None:
     cluster = new_cluster(release, controllers=3, brokers=0)
     cluster.start()
     quorum = Quorum(cluster, tmp_path / "journal")
@@ -182,7 +184,9 @@ def test_campaign(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", RELEASES)
-def test_campaign_of_additions(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_answers_are_right_while_nodes_of_an_addition_fail(
+    release: str, new_cluster: ClusterOf, tmp_path: Path
+) -> None:
     cluster = new_cluster(release, controllers=3, brokers=0, voters=(1, 2))
     cluster.start()
     quorum = Quorum(cluster, tmp_path / "journal")
@@ -200,7 +204,9 @@ def test_campaign_of_additions(release: str, new_cluster: ClusterOf, tmp_path: P
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["4.3.1", "4.4.0"])
-def test_campaign_of_conversions(release: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_answers_are_right_while_nodes_of_a_conversion_fail(
+    release: str, new_cluster: ClusterOf, tmp_path: Path
+) -> None:
     cluster = new_cluster(release, controllers=3, brokers=0, dynamic=False)
     cluster.start()
     quorum = Quorum(cluster, tmp_path / "journal")

@@ -108,7 +108,9 @@ def _row(
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", list(LEVELS))
-def test_campaign_of_levels(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str) -> None:
+def test_answers_are_right_while_nodes_of_a_level_change_fail(
+    kafkactl: Kafkactl, new_cluster: ClusterOf, release: str
+) -> None:
     ours = started(kafkactl, new_cluster, release)
     before = ours.level()
     rows: list[Row] = []
@@ -136,7 +138,9 @@ def test_campaign_of_levels(kafkactl: Kafkactl, new_cluster: ClusterOf, release:
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", list(LEVELS))
-def test_campaign_of_unregistrations(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str) -> None:
+def test_answers_are_right_while_nodes_of_an_unregistration_fail(
+    kafkactl: Kafkactl, new_cluster: ClusterOf, release: str
+) -> None:
     ours = started(kafkactl, new_cluster, release)
     words = ("nodes", "unregister", "--id", 12, "--dry-run")
     rows: list[Row] = []

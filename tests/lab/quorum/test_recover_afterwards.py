@@ -79,7 +79,7 @@ def recovered(kafkactl: Cli, scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2", "4.4.0"])
-def test_brokers_that_never_stop_and_voters_that_return(
+def test_quorum_is_recovered_while_brokers_run_and_voters_return(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str
 ):
     scene = lose_majority(new_cluster(release, controllers=3, brokers=2), brokers_die=False)
@@ -159,7 +159,7 @@ def lost_a_broker(cluster: KafkaCluster) -> None:
 
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2", "4.4.0"])
 @pytest.mark.parametrize("unregistered", ["last", "first"])
-def test_broker_that_never_returns(
+def test_lost_broker_is_unregistered_after_a_recovery(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, unregistered: str
 ):
     # Recovered from the disk of broker 11 alone: the steps that plan and check give are those that work.

@@ -134,7 +134,7 @@ def test_epochs_and_producer_ids_do_not_go_back(kafkactl: Cli, new_cluster: Call
 
 @pytest.mark.campaign
 @pytest.mark.parametrize(("release", "dynamic"), [("4.3.1", True), ("3.9.2", True), ("3.9.2", False)])
-def test_from_brokers_copies_alone(
+def test_quorum_is_recovered_from_copies_of_brokers_alone(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, dynamic: bool
 ):
     scene = lose_majority(new_cluster(release, controllers=3, brokers=2, dynamic=dynamic))

@@ -115,7 +115,7 @@ NUMBERS = st.one_of(
 
 
 @given(NUMBERS)
-def test_numbers(oracle: InputOracle, text: str):
+def test_numbers_are_parsed_as_by_kafka(oracle: InputOracle, text: str):
     for question, bits in (("int", 32), ("long", LONG_BITS), ("short", 16)):
         number = parse_int(text, bits)
         assert oracle.about(question, text) == (None if number is None else str(number))
@@ -147,12 +147,12 @@ def test_base64_and_uuids_are_decoded_as_by_kafka(oracle: InputOracle, text: str
 
 
 @given(st.integers(-(2**43), 2**47))
-def test_dates(oracle: InputOracle, now_ms: int):
+def test_dates_are_written_as_by_kafka(oracle: InputOracle, now_ms: int):
     assert oracle.about("date", str(now_ms)) == hex8(date_text(now_ms))
 
 
 @given(st.sets(st.integers(0, 2**31 - 1) | st.integers(0, 200), min_size=1, max_size=60))
-def test_order_of_voters(oracle: InputOracle, node_ids: set[int]):
+def test_voters_are_ordered_as_by_kafka(oracle: InputOracle, node_ids: set[int]):
     ascending = ",".join(map(str, sorted(node_ids)))
     assert oracle.about("hash-order", ascending) == str(hash_order(node_ids))
 

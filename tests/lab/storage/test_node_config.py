@@ -113,7 +113,7 @@ MIXTURES = 40 if os.environ.get("KAFKACTL_HYPOTHESIS") != "campaign" else 1500
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_mixtures_of_changes(storage_tool: StorageToolServer, tmp_path: Path, release: str):
+def test_mixtures_of_changes_are_judged_as_by_kafka(storage_tool: StorageToolServer, tmp_path: Path, release: str):
     # Two to four changes at once: which of several problems Kafka meets first, and whether it is among ours.
     rng = random.Random(release)
     changes = [change for change in config_variants.ALL if change.base == "combined" and change != REFUSED_ON_PURPOSE]

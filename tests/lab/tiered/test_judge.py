@@ -93,7 +93,7 @@ def test_random_logs_lead_to_kafkas_own_index(release: str) -> None:
 
 
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
-def test_records_that_stop_the_consumer(release: str) -> None:
+def test_records_that_stop_the_consumer_are_found_as_by_kafka(release: str) -> None:
     base = TOPIC.started(0, "a", 0, 9)
     logs = [
         [base, TOPIC.update(0, "a", FINISHED)],

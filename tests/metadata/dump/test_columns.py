@@ -68,7 +68,7 @@ def generated(seed: int, records: int = 2_000, **shape: int) -> bytes:
 
 @settings(max_examples=examples(20))
 @given(seed=SEEDS, hide=st.booleans(), piece=st.integers(2_000, 60_000))
-def test_random_logs(seed, hide, piece):
+def test_random_logs_give_the_lines_of_the_reference(seed, hide, piece):
     rng = random.Random(seed)
     assert_same(log_of(map(value_of, random_log(rng, 150)), rng), hide=hide, piece=piece)
 
@@ -76,7 +76,7 @@ def test_random_logs(seed, hide, piece):
 @pytest.mark.slow
 @settings(max_examples=examples(20))
 @given(seed=SEEDS, hide=st.booleans())
-def test_any_records(seed, hide):
+def test_any_records_give_the_lines_of_the_reference(seed, hide):
     batches = [
         encode_batch(
             [(None, value) for value in values(seed + at, 40)],
@@ -122,12 +122,12 @@ def test_batches_that_are_missing_or_stand_elsewhere(seed, order, dropped):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_odd_logs(case):
+def test_odd_logs_give_the_lines_of_the_reference(case):
     assert_same(encoded(CASES[case]))
 
 
 @pytest.mark.parametrize(("_what", "data"), one_in(4, [pytest.param(*item, id=item[0]) for item in odd_logs.damaged()]))
-def test_damaged_logs(_what, data):
+def test_damaged_logs_give_the_lines_of_the_reference(_what, data):
     assert_same(data)
 
 
@@ -137,7 +137,7 @@ def test_golden_log_is_dumped_equally_by_columns(name):
 
 
 @pytest.mark.parametrize("release", ["3.3.2", "3.9.2", "4.4.0"])
-def test_logs_and_snapshots_of_releases(release):
+def test_logs_and_snapshots_of_releases_give_the_lines_of_the_reference(release):
     assert_same(log(release))
     for snapshot in snapshots(release):
         assert_same(snapshot.data)
@@ -157,7 +157,7 @@ SHAPES = [
     "types",
     one_in(3, [None, {"TopicRecord"}, {"PartitionRecord", "NoOpRecord"}, {"PartitionChangeRecord", "LeaderChange"}]),
 )
-def test_generated_logs(shape, types):
+def test_generated_logs_give_the_lines_of_the_reference(shape, types):
     assert_same(generated(7, **shape), Wanted(types=types and frozenset(types)))
 
 

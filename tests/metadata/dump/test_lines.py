@@ -85,7 +85,7 @@ def values(seed: int, count: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_any_records(seed: int):
+def test_any_records_are_dumped_as_the_reference_dumps_them(seed: int):
     data = encode_batch(
         [(None, value) for value in values(seed, 300)], base_offset=2**40, timestamp_ms=-5, partition_leader_epoch=7
     )

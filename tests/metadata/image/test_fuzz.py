@@ -61,7 +61,7 @@ def test_missing_bytes_lead_to_a_finding(kind, start, size):
 
 
 @given(place=PLACES)
-def test_torn_end(place):
+def test_torn_end_is_reported(place):
     data = content("log")
     cut = place % len(data)
     found = replayed(data[:cut])
@@ -70,7 +70,7 @@ def test_torn_end(place):
 
 
 @given(swapped=st.integers(1, 60))
-def test_batches_in_a_wrong_order(swapped):
+def test_batches_in_a_wrong_order_are_reported(swapped):
     data = content("log")
     places = [batch.header.position for batch in decode_batches(data)] + [len(data)]
     batches = [data[place:other] for place, other in itertools.pairwise(places)]
@@ -79,7 +79,7 @@ def test_batches_in_a_wrong_order(swapped):
 
 
 @given(offset=PLACES, values=st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=5))
-def test_records_of_any_bytes_under_a_right_checksum(offset, values):
+def test_records_of_any_bytes_are_counted(offset, values):
     batch = encode_batch([(None, value) for value in values], base_offset=offset, timestamp_ms=0)
     found = replayed(batch)
     lint(found.image)

@@ -68,7 +68,7 @@ def generated(seed: int, records: int = 1_500, **shape: int) -> bytes:
 
 @pytest.mark.parametrize("shape", [{}, {"is_diverse": 1, "brokers": 60}, {"replicas": 6, "brokers": 200}, {"elr": 0}])
 @pytest.mark.parametrize("piece", one_in(2, [7_000, 1 << 20]))
-def test_generated_logs(folder, shape, piece):
+def test_generated_logs_give_the_facts_of_the_reference(folder, shape, piece):
     facts = assert_same(folder, generated(5, 3_000, no_op_permille=25, **shape), piece)
     assert facts.contents.undecodable is None and facts.segments[0].stop is None
 
@@ -88,7 +88,7 @@ def test_few_records_are_read_one_by_one(folder, monkeypatch):
 
 @pytest.mark.slow
 @given(seed=SEEDS, piece=st.integers(100, 20_000))
-def test_random_logs(folder, seed, piece):
+def test_random_logs_give_the_facts_of_the_reference(folder, seed, piece):
     rng = random.Random(seed)
     assert_same(folder, log_of(map(value_of, random_log(rng, 60)), rng), piece)
 
@@ -131,12 +131,12 @@ def test_batches_that_are_missing_or_stand_elsewhere(folder, seed, order, droppe
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_odd_logs(folder, case):
+def test_odd_logs_give_the_facts_of_the_reference(folder, case):
     assert_same(folder, encoded(CASES[case]))
 
 
 @pytest.mark.parametrize(("_what", "data"), one_in(4, [pytest.param(*item, id=item[0]) for item in odd_logs.damaged()]))
-def test_damaged_logs(folder, _what, data):
+def test_damaged_logs_give_the_facts_of_the_reference(folder, _what, data):
     assert_same(folder, data)
 
 
@@ -146,7 +146,7 @@ def test_golden_log_is_read_equally_by_columns(folder, name):
 
 
 @pytest.mark.parametrize("release", ["3.3.2", "3.9.2", "4.4.0"])
-def test_logs_of_releases(folder, release):
+def test_logs_of_releases_give_the_facts_of_the_reference(folder, release):
     assert_same(folder, log(release))
 
 

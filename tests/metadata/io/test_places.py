@@ -88,7 +88,7 @@ def node_with_log(folder: Path) -> Path:
 @pytest.mark.lab
 @pytest.mark.campaign
 @pytest.mark.timeout(600)
-def test_logs_that_hadoop_reads(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_logs_are_read_through_hadoop(kafkactl: Kafkactl, tmp_path: Path) -> None:
     # By Hadoop's own view file system, which has a scheme of its own and needs no server.
     node = node_with_log(tmp_path / "node")
     (tmp_path / "spark-defaults.conf").write_text(
@@ -108,7 +108,7 @@ def test_logs_that_hadoop_reads(kafkactl: Kafkactl, tmp_path: Path) -> None:
 @pytest.mark.lab
 @pytest.mark.campaign
 @pytest.mark.timeout(900)
-def test_logs_in_an_object_store(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_logs_are_read_from_an_object_store(kafkactl: Kafkactl, tmp_path: Path) -> None:
     node = node_with_log(tmp_path / "node")
     with object_store(tmp_path) as store:
         store.put("logs")

@@ -87,7 +87,7 @@ def test_link_to_a_file_is_one(folder: Path):
     assert scan_log_folder(str(folder)).passed_over == ()
 
 
-def test_copy_under_another_name(folder: Path, tmp_path: Path):
+def test_renamed_copy_is_opened(folder: Path, tmp_path: Path):
     folder.rename(tmp_path / "copy")
     assert len(open_source(str(tmp_path / "copy")).segments) == 2
 
@@ -186,7 +186,7 @@ def test_piece_is_its_readers_alone(tmp_path: Path):
     pieces.close()
 
 
-def test_file_that_a_running_node_takes_out_of_its_log(folder: Path):
+def test_file_renamed_by_a_running_node_is_read_to_its_end(folder: Path):
     # It is renamed, and deleted a minute later.
     source = open_source(str(folder))
     for file in (*source.segments, *source.checkpoints):

@@ -57,7 +57,7 @@ def test_sound_log_is_walked_without_findings(size: int):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_damage_in_the_middle_and_at_the_end(seed: int):
+def test_damage_in_the_middle_and_at_the_end_is_found(seed: int):
     rng = random.Random(seed)
     data = bytearray(log_of(rng, 30))
     for _ in range(rng.randrange(1, 4)):

@@ -176,7 +176,7 @@ class TestDamage:
         assert [problem.id for problem in found.problems] == ["no-snapshot-header", "no-snapshot-footer"]
         assert (found.header, found.epoch, found.batches) == (None, None, ())
 
-    def test_cut_inside_the_first_batch(self):
+    def test_cut_inside_the_first_batch_is_reported(self):
         assert ids(self.GOOD[:50]) == ["truncated-batch", "no-snapshot-header", "no-snapshot-footer"]
 
     def test_cut_inside_the_footer_keeps_the_records(self):

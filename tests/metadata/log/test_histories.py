@@ -47,7 +47,7 @@ LED = index((1, 1, CONTROL), (1, 2, DATA), (3, 9, CONTROL), (4, 10, CONTROL), (4
         (index(), ((0, 0), (9, 2)), [(8, 2)]),
     ],
 )
-def test_committed_records(
+def test_committed_records_are_found(
     log: BatchIndex, snapshots: tuple[tuple[int, int], ...], expected: list[tuple[int, int]]
 ) -> None:
     found = [(record.offset, record.epoch) for record in committed_records(log, snapshots)]

@@ -101,7 +101,9 @@ NUMBERS = st.integers(-(2**31), 2**31 - 1)
 @given(
     NUMBERS, NUMBERS, NUMBERS, st.binary(min_size=16, max_size=16), st.lists(NUMBERS, max_size=5), st.text(max_size=9)
 )
-def test_round_trip(leader: int, epoch: int, voted: int, directory: bytes, voters: list[int], cluster: str):
+def test_encoded_state_is_decoded(
+    leader: int, epoch: int, voted: int, directory: bytes, voters: list[int], cluster: str
+):
     common = {"leader_id": leader, "leader_epoch": epoch, "voted_id": voted}
     cluster = cluster.encode("utf-8", "ignore").decode("utf-8")
     for state in (

@@ -36,7 +36,7 @@ def starts(*given: tuple[int, int, str], broker: int = 1) -> list[BrokerStart]:
         (((0, 1, "a"), (1200, 2, "a"), (4000, 1, "a")), 3),  # a process that was there before is back
     ],
 )
-def test_id_in_turns(given: tuple[tuple[int, int, str], ...], times: int | None) -> None:
+def test_id_used_in_turns_is_reported(given: tuple[tuple[int, int, str], ...], times: int | None) -> None:
     found = list(ids_in_turns([*starts(*given), *starts((0, 9, "z"), broker=7)]))
     assert [finding.subject for finding in found] == ([] if times is None else ["broker 1"])
     if times is not None:
@@ -47,5 +47,5 @@ def test_id_in_turns(given: tuple[tuple[int, int, str], ...], times: int | None)
     ("ends", "is_reported"),
     [((0, 500, 502, 504), True), ((500, 502), False), ((0, 100, 7300, 14500), False), ((500, 502, 9000), False)],
 )
-def test_snapshots_within_few_records(ends: tuple[int, ...], is_reported: bool) -> None:
+def test_frequent_snapshots_are_reported(ends: tuple[int, ...], is_reported: bool) -> None:
     assert bool(list(frequent_snapshots("d1", ends))) is is_reported

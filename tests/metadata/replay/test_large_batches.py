@@ -89,7 +89,7 @@ def test_wrong_bytes_in_a_large_batch_give_the_image_of_the_reference(
         bytes([0, 0, 0x82, 0x80, 0x01, 1, 8, *NO_OP, 0]) * 20,
     ],
 )
-def test_values_that_look_like_records(value: bytes) -> None:
+def test_values_that_look_like_records_are_replayed_as_by_the_reference(value: bytes) -> None:
     # Heads within a value, also of records that are there: the walk decides.
     data = large([change(1, 0, Leader=2), value, *tail(1, 50), value])
     assert_same(data)
@@ -107,7 +107,7 @@ def test_record_within_a_value_does_not_stand_in_for_one_that_is_not_recognised(
 
 
 @pytest.mark.slow
-def test_length_that_leads_over_the_end() -> None:
+def test_length_over_the_end_is_replayed_as_by_the_reference() -> None:
     data = large(tail(2, 30))
     for cut in (1, 2, 7):
         assert_same(with_bytes(data, [(-cut, 0xFF), (-cut - 1, 0xFF)]))

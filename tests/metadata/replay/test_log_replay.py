@@ -75,7 +75,7 @@ def assert_careful(found: Replay, expected: Replay) -> None:
 
 @pytest.mark.slow
 @given(seed=SEEDS, piece=st.integers(200, 20_000))
-def test_random_logs(seed, piece):
+def test_random_logs_give_the_image_of_the_reference(seed, piece):
     rng = random.Random(seed)
     data = log_of(map(value_of, random_log(rng, 150)), rng)
     assert_careful(assert_same(data, piece=piece), carefully(data))
@@ -136,12 +136,12 @@ def test_batches_that_are_missing_or_stand_elsewhere(seed, order, dropped):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("piece", [1, 1 << 20])
-def test_odd_logs(case, piece):
+def test_odd_logs_give_the_image_of_the_reference(case, piece):
     assert_same(encoded(CASES[case]), piece=piece)
 
 
 @pytest.mark.parametrize(("_what", "data"), one_in(4, [pytest.param(*item, id=item[0]) for item in odd_logs.damaged()]))
-def test_damaged_logs(_what, data):
+def test_damaged_logs_give_the_image_of_the_reference(_what, data):
     assert_same(data)
 
 
@@ -151,7 +151,7 @@ def test_golden_log_is_replayed_equally_by_columns(name):
 
 
 @pytest.mark.parametrize("release", ["3.3.2", "3.9.2", "4.4.0"])
-def test_logs_and_snapshots_of_releases(release):
+def test_logs_and_snapshots_of_releases_give_the_image_of_the_reference(release):
     assert_same(log(release))
     for snapshot in snapshots(release):
         start = assert_same(snapshot.data, snapshot=True).image
@@ -182,7 +182,7 @@ def test_generated_log_ends_where_its_generator_says(shape):
 
 
 @pytest.mark.parametrize("level", [7, 17, 30])
-def test_records_of_older_versions(level):
+def test_records_of_older_versions_give_the_image_of_the_reference(level):
     # No directories, then directories, then eligible leader replicas.
     version = {7: 0, 17: 1, 30: 2}[level]
     names = {0: {"Directories": []}, 1: {}, 2: {"EligibleLeaderReplicas": [3]}}[version]

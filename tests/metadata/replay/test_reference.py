@@ -161,7 +161,7 @@ def test_flag_of_a_controlled_shutdown_stays_until_the_broker_registers_again():
     assert not image_of(broker(1, 1), leaving, broker(1, 3)).brokers[1].in_controlled_shutdown
 
 
-def test_registrations_end():
+def test_registrations_are_removed():
     gone = [
         record("UnregisterBroker", BrokerId=1, BrokerEpoch=1),
         record("UnregisterController", ControllerId=3000),

@@ -76,7 +76,7 @@ def test_whole_znode_that_may_not_be_read():
 
 
 @pytest.mark.slow
-def test_more_partitions_take_longer_and_more_bytes():
+def test_forecast_is_larger_with_more_partitions():
     tree = parse_znodes(znodes(HEALTHY))
     (orders,) = tree.topics.values()
     partition = next(iter(orders.partitions.values()))

@@ -35,7 +35,7 @@ def _of(type_, records):
     return [record.data for record in records if record.type == type_]
 
 
-def test_records_of_a_small_tree():
+def test_small_tree_is_copied():
     types = [[record.type for record in batch] for batch in _batches()]
     assert types[0] == ["BeginTransactionRecord"]
     assert types[2:] == [["ZkMigrationStateRecord", "EndTransactionRecord"]]
@@ -139,7 +139,7 @@ def test_topics_that_wait_for_their_deletion_are_copied_by_some_releases(version
 
 
 @pytest.mark.parametrize(("version", "plain"), [("3.6.1", False), ("3.6.2", True), ("3.7.0", False), ("3.7.1", True)])
-def test_names_of_clients(version, plain):
+def test_names_of_clients_are_copied(version, plain):
     records = _records(version=version)
     users = [record["Name"] for record in _of("UserScramCredentialRecord", records)]
     assert users == ["alice", "bob@x.com" if plain else "bob%40x.com"]

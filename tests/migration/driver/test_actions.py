@@ -146,7 +146,7 @@ def test_znode_is_not_deleted_while_running_controllers_are_unknown(
     assert found is not None and found.id == "controller-state-unknown"
 
 
-def test_rollback_in_its_order(copied: FakeWorld) -> None:
+def test_znodes_are_removed_in_order(copied: FakeWorld) -> None:
     kept = []
     for state in (znode for znode in copied.cluster.znodes if znode.endswith("/state")):
         copied.cluster.put(

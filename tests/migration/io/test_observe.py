@@ -352,7 +352,7 @@ def test_controller_that_answers_has_no_empty_disk(tmp_path: Path, zookeeper: No
     assert "are empty" in found.findings[0].message
 
 
-def test_copy_and_a_log(tmp_path: Path, zookeeper: None):
+def test_copied_configuration_and_log_are_read(tmp_path: Path, zookeeper: None):
     (tmp_path / "copy").write_text("a=b\n")
     log = LogWriter()
     bootstrap(log)

@@ -204,7 +204,7 @@ def test_node_without_id_or_role_is_left_out(tmp_path: Path, wrong: object):
     assert "observation-field-unreadable" in ids(found)
 
 
-def test_node_that_stands_twice(tmp_path: Path):
+def test_duplicate_node_is_reported(tmp_path: Path):
     found = load_observation(saved(tmp_path, observation(node(1, mode="zk"), node(1, mode="kraft"))))
     assert [seen.mode for seen in found.nodes] == [Mode.ZK]
     assert ids(found) == ["observation-field-unreadable"]

@@ -40,7 +40,7 @@ def _facts(log: LogWriter, tmp_path: Path):
     return log_facts_of(open_source(str(tmp_path)))
 
 
-def test_quorum_that_waits(tmp_path: Path):
+def test_waiting_quorum_is_recognised(tmp_path: Path):
     log = LogWriter()
     bootstrap(log)
     facts = _facts(log, tmp_path)
@@ -142,7 +142,7 @@ def test_copy_that_is_under_way(tmp_path: Path):
     assert facts.migration_state == 2
 
 
-def test_copy_without_a_transaction(tmp_path: Path):
+def test_copy_without_a_transaction_is_recognised(tmp_path: Path):
     # Below metadata.version 3.6-IV1; registrations before and after it are none of it.
     log = LogWriter()
     bootstrap(log, level=11)

@@ -80,7 +80,7 @@ def test_finalization_is_not_excluded_without_observed_brokers() -> None:
     ]
 
 
-def test_controller_whose_flag_only_the_log_shows() -> None:
+def test_flag_of_a_controller_is_known_from_the_log() -> None:
     seen = HEALTHY["M10"].observation()
     bare = (changed(node, config=None, config_text=None, api_versions=None, quorum=None, metrics=None)
             for node in seen.nodes)  # fmt: skip

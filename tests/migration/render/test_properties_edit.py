@@ -68,7 +68,7 @@ def test_only_the_lines_change_that_must():
 
 
 @pytest.mark.parametrize(("file", "end"), [(b"a=1\r\nb=2", b"\r\n"), (b"a=1", b"\n"), (b"", b"\n"), (b"a=1\\", b"\n")])
-def test_file_without_a_last_line_end(file, end):
+def test_line_is_added_to_a_file_without_a_last_line_end(file, end):
     after = edited(file, Edits(set={"new": "x"}))
     assert after.endswith(b"new=x" + end)
     assert _read(after) == _read(file) | {"new": "x"}

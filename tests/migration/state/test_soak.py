@@ -91,7 +91,7 @@ def test_unknown_soak_is_too_short() -> None:
     assert found.id == "soak-too-short" and "not known" in found.message
 
 
-def test_election_between_two_looks() -> None:
+def test_election_between_observations_is_reported() -> None:
     before, after = (evidence_of(HEALTHY["M8"].but(epoch=epoch).observation()) for epoch in (3, 4))
     assert [finding.id for finding in election_between(before, after)] == ["election-between-observations"]
     assert not list(election_between(before, before))
@@ -101,7 +101,7 @@ def test_election_between_two_looks() -> None:
     ("ms", "words"),
     [(0, "0 s"), (999, "0 s"), (61_000, "1 min 1 s"), (3_600_000, "1 h 0 min"), (8 * 86_400_000 + 1, "8 d 0 h")],
 )
-def test_times_for_people(ms: int, words: str) -> None:
+def test_duration_is_written_as_text(ms: int, words: str) -> None:
     assert span(ms) == words
 
 

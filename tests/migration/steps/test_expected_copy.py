@@ -30,7 +30,7 @@ def expected(seen: Observation):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["M0", "M3", "M4L"])
-def test_three_times_the_prediction_and_two_minutes(name: str) -> None:
+def test_deadline_is_three_times_the_prediction_and_two_minutes(name: str) -> None:
     small, large = (expected(many_topics(name, count).observation()) for count in (0, 1_000))
     assert copy_deadline_ms(small) == 120_000 + int(3000 * small.seconds)
     assert 0 < small.seconds < large.seconds

@@ -269,7 +269,7 @@ def test_every_prefix_of_a_znode_is_read_or_reported(path, data):
         st.tuples(st.lists(st.text("ab%+<>0", min_size=1, max_size=3), min_size=1, max_size=4), st.binary(max_size=5))
     )
 )
-def test_any_names_below_any_root(found):
+def test_any_names_below_any_root_are_parsed_without_an_exception(found):
     roots = (
         "/config/users",
         "/config/brokers",

@@ -84,7 +84,7 @@ def test_records_that_newer_releases_dropped_are_still_known() -> None:
     [(0, "EndTxnMarker"), (1, "EndTxnMarker"), (2, "LeaderChangeMessage"), (3, "SnapshotHeaderRecord"),
      (4, "SnapshotFooterRecord"), (5, "KRaftVersionRecord"), (6, "VotersRecord")],
 )  # fmt: skip
-def test_control_records_by_type(record_type: int, name: str) -> None:
+def test_control_record_is_found_by_type(record_type: int, name: str) -> None:
     assert control_record(record_type).name == name
 
 

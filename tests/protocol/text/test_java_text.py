@@ -79,7 +79,7 @@ def test_base64_is_decoded_as_by_java():
         (-1, "Wed Dec 31 23:59:59 UTC 1969"),
     ],
 )
-def test_dates(now_ms: int, text: str):
+def test_dates_are_written_as_by_java(now_ms: int, text: str):
     assert date_text(now_ms) == text
 
 

@@ -103,7 +103,7 @@ def test_static_quorum_has_its_voters_in_quorum_state(disk):
     assert (seen.static_voters, seen.voters, seen.kraft_version) == ((1, 2, 3), None, None)
 
 
-def test_formatted_disk_that_never_started(disk):
+def test_formatted_disk_before_its_first_start_is_read(disk):
     reading = read_disk(str(disk(**{FIRST: first_checkpoint(1)})))
     assert (reading.findings, reading.seen.leader_epoch, reading.seen.log_end_offset) == ((), None, 0)
     assert [member.node_id for member in reading.seen.voters] == [1]

@@ -146,7 +146,7 @@ def test_edited_plan_is_refused(recover: Recovery, tmp_path: Path):
     assert (run.code, run.error["id"]) == (2, "recovery-plan-edited")
 
 
-def test_brokers_copy_alone(recover: Recovery, tmp_path: Path):
+def test_copy_of_a_broker_alone_needs_a_node_id(recover: Recovery, tmp_path: Path):
     disks = broker_disks(tmp_path, log=whole_log())
     assert recover.refused("--lost", "1,2,3", disks=disks) == ["recovered-node-unknown"]
     planned = recover.plan("--lost", "1,2,3", "--node-id", 1, disks=disks)
@@ -440,7 +440,9 @@ VOTE = 52
 
 
 @pytest.mark.parametrize(("requests", "found"), [({VOTE: (0, 2)}, ["old-voter-answers"]), ({}, [])])
-def test_old_voter_that_answers(recover: Recovery, tmp_path: Path, requests: dict, found: list[str]):
+def test_recovery_is_refused_while_an_old_voter_answers(
+    recover: Recovery, tmp_path: Path, requests: dict, found: list[str]
+):
     disks = survivors(tmp_path)
     with FakeBroker(lambda _: None, versions=requests) as controller:
         words = (*LOST, "--bootstrap-controller", controller.address)
@@ -466,7 +468,7 @@ def test_old_voter_that_answers(recover: Recovery, tmp_path: Path, requests: dic
         ("orders-" + "9" * 200, None),
     ],
 )
-def test_names_of_folders(name: str, found: tuple | None):
+def test_name_of_a_folder_is_parsed(name: str, found: tuple | None):
     assert parse_folder_name(name) == found
 
 

@@ -137,7 +137,7 @@ class TestTieredTopics:
         answer = recovered(kafkactl, tmp_path, shown, "--lost", "2,3", "--adopt", "--plan")
         assert answer["repairs"]["topics_tiered"] == []
 
-    def test_by_a_collected_copy(self, kafkactl: Cli, tmp_path: Path, shown: list[Path]):
+    def test_topic_is_tiered_according_to_a_collected_copy(self, kafkactl: Cli, tmp_path: Path, shown: list[Path]):
         tiered_folder(shown[1], PAY)
         assert kafkactl("quorum", "recover", "collect", shown[1], "--to", tmp_path / "b11.tar").code == 0
         with tarfile.open(tmp_path / "b11.tar") as tar:

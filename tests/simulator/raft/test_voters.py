@@ -70,7 +70,7 @@ def test_directory_that_is_not_known_matches_every_one():
     assert voters(1, 2).is_voter(1, directory(1)) and not voters(1, 2).is_voter(1, directory(1, 2))
 
 
-def test_changes_of_a_set():
+def test_voters_are_added_and_removed():
     three = voters(1, 2, 3)
     assert three.adding(voter(3, 2)) is None
     assert three.adding(voter(4)) == voters(1, 2, 3, 4)

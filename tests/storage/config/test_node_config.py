@@ -110,7 +110,7 @@ def test_inter_broker_protocol_and_unstable_switch_are_read():
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_ends_of_lines(end: bytes):
+def test_line_ends_are_equivalent(end: bytes):
     assert read(text(COMBINED).replace(b"\n", end)) == read(text(COMBINED))
 
 
@@ -123,7 +123,7 @@ def test_secrets_stay_out_of_reprs():
 # test_config_refusals.py has a case for each reason of a refusal.
 
 
-def test_every_problem_at_once_in_kafkas_order():
+def test_all_problems_are_reported_in_the_order_of_kafka():
     error = refused(
         text(
             COMBINED,

@@ -119,7 +119,7 @@ def test_only_version_0_is_of_zookeeper_mode(version, stored, expected):
     ("version", "complaint"),
     [("0", None), ("1", None), ("2", "Expected version 0 or 1, but got version 2"), ("-1", "Expected version 0 or 1")],
 )
-def test_versions_that_kafka_before_37_takes(version, complaint):
+def test_version_of_meta_properties_is_checked_before_37(version, complaint):
     found = _required({"cluster.id": "x", "version": version, "node.id": "1", "broker.id": "1"})
     assert (found is None) is (complaint is None)
     assert complaint is None or str(found).startswith(complaint)

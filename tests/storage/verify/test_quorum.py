@@ -33,7 +33,7 @@ def test_voter_with_a_changed_directory_id_loses_its_vote(node):
     assert blocker_ids(answer) == ["voter-directory-id-changed"]
 
 
-def test_voter_set_without_this_node(node):
+def test_node_outside_of_the_voter_set_is_an_observer(node):
     made = node("4.3.1").format("--initial-controllers", "2@localhost:9094:JEXY6aqzQY-32P5TStzaFg")
     answer = made.verify()
     assert (answer.will_start, answer.expected_failure.waits) == (False, True)

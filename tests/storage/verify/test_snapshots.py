@@ -61,7 +61,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("damage", "words"), BROKEN)
 @pytest.mark.parametrize("version", ["3.6.2", "4.4.0"])
-def test_damage_that_ends_the_node(lived, version, damage, words):
+def test_damaged_snapshot_prevents_the_start(lived, version, damage, words):
     made = lived(version)
     damage(made.root)
     answer = made.verify()

@@ -219,7 +219,7 @@ def test_log_start_inside_the_first_local_segment_is_read(tmp_path: Path):
     assert (partition.log_start_offset, partition.local_log_start_offset) == (35, 35)
 
 
-def test_poison_and_who_reads_it(tmp_path: Path):
+def test_severity_of_poison_follows_its_readers(tmp_path: Path):
     log = three().add(b"garbage")
     answer = audited(tmp_path, cluster(), log)
     evidence = only(answer, "poison-record")["evidence"]

@@ -225,7 +225,7 @@ def test_objects_that_no_record_names_are_kept_where_records_were_lost(tmp_path:
     assert refuses(tmp_path / "seen", listed(tmp_path, WHOLE))
 
 
-def test_records_of_unknown_versions(tmp_path: Path):
+def test_records_of_unknown_versions_are_reported(tmp_path: Path):
     good = TOPIC.started(0, "x", 30, 39)
     for value in (b"\x02" + good[1:], good[:1] + b"\x09" + good[2:], good[:2] + b"\x07" + good[3:]):
         found = only(audited(tmp_path, three().add(value)), "poison-record")

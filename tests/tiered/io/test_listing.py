@@ -50,7 +50,7 @@ def test_time_of_zero_is_none(tmp_path: Path):
     assert read_listing(str(tmp_path / "l")).objects == (StoredObject("a", 1, None),)
 
 
-def test_lines_without_times_and_keys_that_end_in_numbers(tmp_path: Path):
+def test_lines_without_times_are_read(tmp_path: Path):
     (tmp_path / "l").write_text("a 12 345\nb 6\n")
     assert read_listing(str(tmp_path / "l")).objects == (StoredObject("a 12", 345, None), StoredObject("b", 6, None))
 
