@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.repository.language.verbs import VERBS
 from tests.repository.tree import nodes, product_files, python_files, shown
 
 BANNED = {"one"}
@@ -73,3 +74,24 @@ def test_name_without_a_subject_is_found(tmp_path, monkeypatch):
     path = tmp_path / "example.py"
     path.write_text("def test_what_leads():\n    pass\n\n\ndef test_leader_is_named():\n    pass\n")
     assert without_subject(path) == ["example.py:1 test_what_leads"]
+
+
+def without_verb(path: Path) -> list[str]:
+    """Return the places of tests in one file whose name has no verb."""
+    return [
+        f"{shown(path)}:{node.lineno} {node.name}"
+        for node in nodes(path, ast.FunctionDef, ast.AsyncFunctionDef)
+        if node.name.startswith("test_") and VERBS.isdisjoint(node.name.split("_"))
+    ]
+
+
+def test_names_of_tests_have_a_verb():
+    found = [place for path in python_files("tests") for place in without_verb(path)]
+    assert not found, "state the result (… is refused, … are reported), or add the verb to language/verbs.py"
+
+
+def test_name_without_a_verb_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.repository.language.test_names.shown", lambda path: path.name)
+    path = tmp_path / "example.py"
+    path.write_text("def test_leader_of_a_quorum():\n    pass\n\n\ndef test_leader_is_named():\n    pass\n")
+    assert without_verb(path) == ["example.py:1 test_leader_of_a_quorum"]
