@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import tomli
 
 from kafkactl.features.catalog.levels import (
     changes_metadata_in,
@@ -12,6 +15,7 @@ from kafkactl.features.catalog.levels import (
     metadata_versions_of,
 )
 from kafkactl.features.catalog.releases import find_release, known_releases, release_names
+from tests.repository.tree import ROOT
 
 
 def test_levels_run_without_a_gap_and_names_follow_them() -> None:
@@ -28,6 +32,17 @@ def test_levels_run_without_a_gap_and_names_follow_them() -> None:
 )
 def test_level_has_its_name(level: int, name: str) -> None:
     assert metadata_version(level).name == name
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "schemas" / "features").glob("*.version.toml")), ids=lambda path: path.stem
+)
+def test_every_level_has_its_keys(path: Path) -> None:
+    # Without this test a missing key is a KeyError in every test that reads the table.
+    keys = {"level", "about", *(("name",) if path.stem == "metadata.version" else ("default_from",))}
+    rows = tomli.loads(path.read_text(encoding="utf-8"))["level"]
+    missing = {row.get("level"): sorted(keys - row.keys()) for row in rows if keys - row.keys()}
+    assert missing == {}, "the head of kraft.version.toml and of metadata.version.toml explains the keys"
 
 
 @pytest.mark.parametrize("level", [0, -1, len(metadata_versions()) + 1])
