@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafkactl.migration.api.position import MigrationStatus
     from kafkactl.migration.driver.ports import DoneStep
     from kafkactl.migration.state.view import BrokerDict, ControllerDict
+    from kafkactl.migration.steps.step import Step
 
 _TONES = {"planned": "strong", "refused": "bad", "nothing-to-do": "good"}
 _SEEN = {True: "yes", False: "no", None: "?"}
@@ -41,8 +42,16 @@ def status_page(page: Page, status: MigrationStatus) -> None:
     page.findings(finding for finding in status.findings if _key(finding) not in shown)
     step = status.next_step
     if step is not None:
-        page.line(Word(f"Next: {step.action} {step.target}", "strong"))
+        page.line(Word(_next_words(status, step), "strong"))
         page.line(f"because {step.why}; done when {step.gate}")
+
+
+def _next_words(status: MigrationStatus, step: Step) -> str:
+    """Return the next step. One that blockers stop is not the first thing to do, unless it starts a broker again."""
+    is_blocked = any(gate.severity is Severity.BLOCKER for gate in status.gates)
+    is_down = any(broker.name == step.target and broker.answers is False for broker in status.evidence.brokers)
+    is_stopped = is_blocked and step.action == "put-config" and not (is_down or status.state.is_broken)
+    return f"Next{', once no blocker is left' if is_stopped else ''}: {step.action} {step.target}"
 
 
 def board_page(page: Page, status: MigrationStatus) -> None:
@@ -56,7 +65,7 @@ def board_page(page: Page, status: MigrationStatus) -> None:
         words += f"; under way: {journal.pending}" if journal.pending else ""
         page.line(Word(words, "bad" if status.agrees is False and not journal.pending else "plain"))
     if step is not None and not (journal and journal.pending):  # else it is being executed
-        page.line(Word(f"Next: {step.action} {step.target}", "strong"))
+        page.line(Word(_next_words(status, step), "strong"))
     _problems(page, status)
     page.fields(_facts(status))
     _controllers(page, status.observed["controllers"])

@@ -1,4 +1,4 @@
-"""A migration from ZooKeeper that the metadata log shows as not finished."""
+"""A migration from ZooKeeper that is not finished."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MIGRATE_STATUS: Final = "See its state and its next step: `kafkactl migrate stat
 
 
 def unfinished_migration(state: ClusterState) -> Iterator[Finding]:
-    """Yield a finding if the metadata log shows a migration from ZooKeeper that is not finished."""
-    if not state.migrating:
-        return
+    """Yield a finding if the metadata log, or a broker in ZooKeeper mode, shows a migration that is not finished."""
     ids = state.on_zookeeper
+    if not (state.migrating or ids):
+        return
     brokers = f"{plural('broker', len(ids))} {first_few(list(map(str, sorted(ids))), _IDS_SHOWN)}" if ids else ""
     more = f": {brokers} in ZooKeeper mode" if ids else ""
     if state.is_before_copy:

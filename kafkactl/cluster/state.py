@@ -129,9 +129,10 @@ class ClusterState:
 
     @property
     def on_zookeeper(self) -> frozenset[int]:
-        """Return the brokers that the log registers in ZooKeeper mode, as a migration does."""
+        """Return the brokers in ZooKeeper mode, by their registrations in the log and by their own answers."""
         known = {} if self.registrations is None else self.registrations.brokers
-        return frozenset(id for id, broker in known.items() if broker.is_migrating_zk_broker)
+        answering = (node.id for node in self.nodes if node.versions is not None and node.versions.is_zookeeper_mode)
+        return frozenset({*(id for id, broker in known.items() if broker.is_migrating_zk_broker), *answering})
 
     @property
     def is_empty(self) -> bool:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # Every release from 3.3 on accepts Vote on controller listeners only, so it distinguishes the kinds of listeners.
 _VOTE = 52
-_UPDATE_METADATA = 6  # Brokers take it in ZooKeeper mode only, from the controller there.
 NOT_LEADER_OR_FOLLOWER, NOT_CONTROLLER = 6, 41
 NOT_THE_LEADER = frozenset({NOT_LEADER_OR_FOLLOWER, NOT_CONTROLLER})
 _INCONSISTENT_CLUSTER_ID = 104
@@ -75,7 +74,7 @@ def check_role(address: Address, versions: NodeVersions, expected: Role) -> None
 
 def check_quorum_known(answers: Mapping[Address, NodeVersions]) -> None:
     """Raise UnreachableError `zookeeper-mode` if every node that answers is a broker in ZooKeeper mode."""
-    if not answers or not all(versions.knows(_UPDATE_METADATA) for versions in answers.values()):
+    if not answers or not all(versions.is_zookeeper_mode for versions in answers.values()):
         return
     names = ", ".join(map(str, answers))
     raise UnreachableError(f"{names}: brokers in ZooKeeper mode, which know of no metadata quorum", id="zookeeper-mode")

@@ -19,6 +19,7 @@ from kafkactl.protocol.schema.spec import MessageSpec, Versions
 
 FIRST_VERSION = 4
 SOFTWARE_NAME = "kafkactl"
+_UPDATE_METADATA = 6
 
 
 @frozen
@@ -40,6 +41,11 @@ class NodeVersions:
     def hides_features(self) -> bool:
         """Return True if supported features whose lowest level is 0 were left out of the answer."""
         return self.version < FIRST_VERSION
+
+    @property
+    def is_zookeeper_mode(self) -> bool:
+        """Return True for a broker in ZooKeeper mode, also in a migration: no other node takes UpdateMetadata."""
+        return self.knows(_UPDATE_METADATA)
 
     def knows(self, api_key: int) -> bool:
         """Return True if the node takes this request at all."""

@@ -55,10 +55,11 @@ class LeaderSource(Closing):
             try:
                 return _asked(self._client, min(self._held_ms, deadline.left_ms))
             except UnreachableError as error:
-                is_passing = is_transient(error) or error.id == _NO_LEADER
+                is_held = any(map(self._client.is_silent, self._client.bootstrap))
+                is_passing = is_held or is_transient(error) or error.id == _NO_LEADER
                 if not is_passing or deadline.passed:
                     raise
-                if is_transient(error) and not any(map(self._client.is_silent, self._client.bootstrap)):
+                if is_transient(error) and not is_held:
                     return _asked(self._client, deadline.left_ms)  # None is reached that could hold the question.
         return self._first_answer(deadline)
 

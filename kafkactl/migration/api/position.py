@@ -12,6 +12,7 @@ from kafkactl.migration.api.checking import edits_of
 from kafkactl.migration.api.observing import Lacking, lacking
 from kafkactl.migration.checks.afterwards import afterwards
 from kafkactl.migration.checks.registry import check
+from kafkactl.migration.driver.routes import remembered_of
 from kafkactl.migration.io.journal_view import JournalView, read_journal_view
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
@@ -19,6 +20,7 @@ from kafkactl.migration.state.view import ObservedDict, observed_view
 from kafkactl.migration.steps.forward import next_step
 from kafkactl.migration.steps.gates import APART_MS, gates_seen
 from kafkactl.migration.steps.rollback import rollback_of
+from kafkactl.migration.steps.rollback_case import NOTHING
 from kafkactl.migration.steps.table import ObservedState, definition_of, state_of_evidence
 
 if TYPE_CHECKING:
@@ -132,7 +134,8 @@ class StatusWatch:
         if self._is_live and self._inventory is not None:
             edits = edits_of(journal, self._inventory, observation)
         is_going_back = remembered is not None and remembered.goal == _BACK and remembered.outcome != _DONE
-        back = rollback_of(evidence, observed, self._inventory).pending if is_going_back else ()
+        facts = NOTHING if journal is None else remembered_of(journal.recorded)
+        back = rollback_of(evidence, observed, self._inventory, remembered=facts).pending if is_going_back else ()
         then = afterwards(observation) if observed.state is State.M11 else ()
         is_alarm = bool(alarms) and (remembered is None or remembered.goal != _FINALIZING)
         return MigrationStatus(

@@ -11,8 +11,11 @@ import pytest
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.api.list import NodeList, list_nodes
 from kafkactl.cluster.api.settings import verify_settings
+from kafkactl.cluster.io.leader_source import LeaderSource
 from kafkactl.cluster.io.node_settings import observe_settings
 from kafkactl.cluster.io.view import observe_cluster_state
+from kafkactl.cluster.levels import level_differences
+from kafkactl.cluster.migration import unfinished_migration
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding, Outcome, change_exit_code
 from kafkactl.core.values import Role
@@ -22,7 +25,7 @@ from kafkactl.features.plan.plan import plan_change as plan_of_state
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import role_of
 from kafkactl.kafka.connection import Access, Connection
-from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
+from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, Reply
 from kafkactl.protocol.schema.rights import Login
 from kafkactl.quorum.api.observation import describe as describe_quorum
 from kafkactl.status.api import cluster_status
@@ -277,6 +280,7 @@ class OnZooKeeper(FakeCluster):
         for node in self.of(Role.BROKER)[: None if whole else 1]:
             node.ranges = {key: versions for key, versions in node.ranges.items() if key != DESCRIBE_QUORUM}
             node.ranges[UPDATE_METADATA] = (0, 8)
+            node.finalized = {}
 
 
 @pytest.mark.parametrize("ask", [list_nodes, describe, describe_quorum, cluster_status])
@@ -292,6 +296,26 @@ def test_cluster_of_which_a_broker_is_in_zookeeper_mode_is_described_by_the_othe
 ) -> None:
     with OnZooKeeper(whole=False).client(Role.BROKER) as client:
         ask(client)
+
+
+def test_broker_in_zookeeper_mode_has_no_levels_and_is_no_controller_that_was_not_asked() -> None:
+    with OnZooKeeper(whole=False).client(Role.BROKER) as client:
+        view = observe_cluster_state(client)
+        quorum = describe_quorum(client)
+    assert view.state.on_zookeeper == {11}
+    assert [finding.id for finding in unfinished_migration(view.state)] == ["zk-migration-not-finished"]
+    assert not list(level_differences(view.state))
+    assert not quorum.findings
+
+
+def test_controllers_are_asked_if_one_broker_holds_the_question_and_the_other_is_in_zookeeper_mode() -> None:
+    cluster = OnZooKeeper(whole=False)
+    for node in cluster.of(Role.BROKER)[1:]:
+        node.answers["DescribeQuorum"] = SILENCE
+    with cluster.client(Role.BROKER) as client, LeaderSource(client, held_ms=50.0) as source:
+        servers = ",".join(str(node.address) for node in cluster.of(Role.CONTROLLER))
+        cluster.dynamic[""] = {"controller.quorum.bootstrap.servers": servers}
+        assert source.answer().leader_id == 1
 
 
 class Unauthenticated(FakeCluster):

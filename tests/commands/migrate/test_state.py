@@ -16,8 +16,9 @@ from kafkactl.migration.api.position import _Earlier, status
 from kafkactl.migration.io.journal import open_migration_journal
 from kafkactl.migration.observed.driver_lock import Holder, LockSeen
 from tests.migration.saved_folder import save
-from tests.migration.state.states_seen import HEALTHY, MIG, ZK, Seen
+from tests.migration.state.states_seen import HEALTHY, KR, MIG, ZK, Seen
 from tests.migration.steps.test_rollback import WAYS
+from tests.migration.steps.test_rollback_case import inventory
 from tests.migration.zk_trees import CLUSTER_ID
 from tests.sampling import one_in
 
@@ -113,10 +114,22 @@ def test_people_see_both_sides_and_what_comes_next(migrate, tmp_path: Path) -> N
         "M4: brokers are entering",
         "JOURNAL",
         "put-config broker 3",
-        "Next: put-config broker 2",
+        "Next, once no blocker is left: put-config broker 2",
         "PRE_MIGRATION",
     ):
         assert word in text
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        (_M8.but(modes={1: KR, 2: KR, 3: None}), "Next, once no blocker is left: put-config controller 3001"),
+        (_M6.but(modes={1: MIG, 2: MIG, 3: None}), "Next: put-config broker 3"),  # brings it back
+    ],
+)
+def test_step_that_blockers_stop_is_not_shown_as_the_first_thing_to_do(migrate, seen: Seen, words: str) -> None:
+    lines = migrate("status", seen).stdout.splitlines()
+    assert [line for line in lines if line.startswith("Next")] == [words]
 
 
 def _journal(path: Path, state: str, *, goal: str = "run") -> None:
@@ -143,6 +156,19 @@ def test_next_action_follows_the_journal_of_the_interrupted_run(migrate, tmp_pat
         _journal(path, "M4", goal=goal)
         answer = migrate("status", _M4, "--journal", str(path), "-o", "json").json
         assert answer["next_action"]["action"] == action
+
+
+def test_broker_that_an_interrupted_rollback_stopped_is_started_before_the_controllers_are_stopped(
+    migrate, tmp_path: Path
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    with open_migration_journal(str(path), cluster_id=CLUSTER_ID, identity={"zookeeper": "zk", "nodes": []}) as journal:
+        journal.append("begin", {"goal": "rollback", "migration": {"zookeeper": "zk", "nodes": []}})
+        journal.append("intent", {"action": "restart-node", "target": "broker 3"})
+    seen = _M8.but(modes={1: MIG, 2: MIG, 3: None}, files={3: MIG}, registered={1: True, 2: True, 3: False})
+    found = status(seen.observation(), inventory(), journal=str(path))
+    assert found.next_step is not None
+    assert (found.next_step.action, found.next_step.target) == ("restart-node", "broker 3")
 
 
 def test_saved_observation_does_not_move(migrate) -> None:
