@@ -36,7 +36,7 @@ def status_page(page: Page, status: MigrationStatus) -> None:
     _brokers(page, status.observed["brokers"])
     _controllers(page, status.observed["controllers"])
     gates = _not_info(status.gates)
-    page.heading(_gate_words(status.state, is_open=not gates))
+    page.heading(_gate_words(status, is_open=not gates))
     page.findings(gates)
     shown = {_key(gate) for gate in gates}
     page.findings(finding for finding in status.findings if _key(finding) not in shown)
@@ -90,7 +90,10 @@ def _tone(status: MigrationStatus) -> str:
     return "good" if status.state.startswith("M") else "bad"
 
 
-def _gate_words(state: str, *, is_open: bool) -> str:
+def _gate_words(status: MigrationStatus, *, is_open: bool) -> str:
+    state = status.state
+    if status.journal is not None and status.journal.is_going_back:
+        return "A rollback is under way" if is_open else "A rollback is under way; to be resolved in it"
     if state == _LAST:
         return "The migration is complete; remaining work"
     if not is_open:

@@ -18,9 +18,8 @@ from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.view import ObservedDict, observed_view
 from kafkactl.migration.steps.forward import next_step
-from kafkactl.migration.steps.gates import APART_MS, gates_seen
+from kafkactl.migration.steps.gates import APART_MS, gates_of_rollback, gates_seen
 from kafkactl.migration.steps.rollback import rollback_of
-from kafkactl.migration.steps.rollback_case import NOTHING
 from kafkactl.migration.steps.table import ObservedState, definition_of, state_of_evidence
 
 if TYPE_CHECKING:
@@ -46,6 +45,11 @@ class JournalSummary:
     """The action that was begun and of which no end is written."""
     outcome: str | None
     """Outcome of the last run."""
+
+    @property
+    def is_going_back(self) -> bool:
+        """Return True if a rollback was begun and has not ended."""
+        return self.goal == _BACK and self.outcome != _DONE
 
     to_dict = by_fields
 
@@ -126,16 +130,18 @@ class StatusWatch:
         observed = state_of_evidence(evidence)
         checked = check(observation, evidence=evidence)
         before = self._earlier.before(observation, observed.state)
-        gates = gates_seen(observed.state, evidence, checked=checked, earlier=before)
         alarms = tuple(finding for finding in checked if finding.id == _ALARM)
         journal = self._opened()
         remembered = None if journal is None else _remembered(journal)
         edits: tuple[Finding, ...] = ()
         if self._is_live and self._inventory is not None:
             edits = edits_of(journal, self._inventory, observation)
-        is_going_back = remembered is not None and remembered.goal == _BACK and remembered.outcome != _DONE
-        facts = NOTHING if journal is None else remembered_of(journal.recorded)
-        back = rollback_of(evidence, observed, self._inventory, remembered=facts).pending if is_going_back else ()
+        if journal is not None and remembered is not None and remembered.is_going_back:
+            facts = remembered_of(journal.recorded)
+            back = rollback_of(evidence, observed, self._inventory, remembered=facts).pending
+            gates = gates_of_rollback(next(iter(back), None), checked)
+        else:
+            back, gates = (), gates_seen(observed.state, evidence, checked=checked, earlier=before)
         then = afterwards(observation) if observed.state is State.M11 else ()
         is_alarm = bool(alarms) and (remembered is None or remembered.goal != _FINALIZING)
         return MigrationStatus(

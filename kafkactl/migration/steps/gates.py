@@ -14,6 +14,7 @@ from kafkactl.core.findings import Finding, Severity, warning
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.step import File, Step
 from kafkactl.migration.steps.table import definition_of, state_of_evidence
 
 APART_MS: Final = 10_000
@@ -33,6 +34,7 @@ _CHECKED: Final = frozenset(
     }
 )
 """Findings of the checks that belong to a gate also if they are warnings."""
+_OF_THE_QUORUM: Final = frozenset({"quorum-without-leader", "started-controllers-ended"})
 
 
 def gates_seen(
@@ -51,6 +53,16 @@ def gates_seen(
     if earlier is not None:
         found += _twice(state, evidence, earlier)
     return tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity)))
+
+
+def gates_of_rollback(step: Step | None, checked: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the blockers of a rollback that is under way, whose next step is `step`; exit gates are of the way there.
+
+    A quorum is needed as long as brokers return from KRaft. Then the controllers are stopped, and none starts them.
+    """
+    needs_quorum = step is not None and step.file is File.MIGRATION
+    found = (finding for finding in checked if finding.severity is Severity.BLOCKER)
+    return tuple(finding for finding in found if needs_quorum or finding.id not in _OF_THE_QUORUM)
 
 
 def is_open(gates: Iterable[Finding]) -> bool:

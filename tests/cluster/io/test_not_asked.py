@@ -298,7 +298,7 @@ def test_cluster_of_which_a_broker_is_in_zookeeper_mode_is_described_by_the_othe
         ask(client)
 
 
-def test_broker_in_zookeeper_mode_has_no_levels_and_is_no_controller_that_was_not_asked() -> None:
+def test_broker_in_zookeeper_mode_is_not_reported_for_levels_or_as_a_controller() -> None:
     with OnZooKeeper(whole=False).client(Role.BROKER) as client:
         view = observe_cluster_state(client)
         quorum = describe_quorum(client)

@@ -169,6 +169,21 @@ def test_broker_that_an_interrupted_rollback_stopped_is_started_before_the_contr
     found = status(seen.observation(), inventory(), journal=str(path))
     assert found.next_step is not None
     assert (found.next_step.action, found.next_step.target) == ("restart-node", "broker 3")
+    ids = {gate.id for gate in found.gates}
+    assert "broker-down" in ids and "broker-not-on-kraft" not in ids  # which asks for the file of the way there
+
+
+def test_rollback_that_stopped_the_controllers_does_not_ask_for_their_start(migrate, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    seen = _M6.but(controllers={3001: False}, log=None)
+    for goal, is_asked in (("rollback", False), ("run", True)):
+        _journal(path, "M6", goal=goal)
+        found = status(seen.observation(), inventory(), journal=str(path))
+        assert ("quorum-without-leader" in {gate.id for gate in found.gates}) is is_asked
+        path.unlink()
+    _journal(path, "M6", goal="rollback")
+    text = migrate("status", seen, "--journal", str(path)).stdout
+    assert "A rollback is under way" in text and "Start a majority of the controllers" not in text
 
 
 def test_saved_observation_does_not_move(migrate) -> None:
