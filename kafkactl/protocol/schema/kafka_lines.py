@@ -6,6 +6,7 @@ The texts are data (schemas/kafka_lines.toml) and what explanations quote. `…`
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -16,6 +17,15 @@ from kafkactl.protocol.schema.explanations import explanations
 from kafkactl.protocol.schema.source import read_data
 
 _FILE: Final = "kafka_lines.toml"
+_NO_ID: Final = "no-id"  # the key of lines that lead to no id
+# A line of the log of another partition than that of the metadata.
+_OTHER_LOG: Final = re.compile(r"\b(?:partition=|topic partition )(?!__cluster_metadata-0\b)[\w.-]+-\d+\b")
+_OF_METADATA_LOG: Final = (
+    "metadata-log-",
+    "broken-checkpoint",
+    "cluster-founded-twice",
+    "segment-not-named-by-its-offset",
+)
 _GAP: Final = "…"
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _EXCEPTION: Final = re.compile(r"\b([A-Z]\w+)Exception\b")
@@ -38,7 +48,8 @@ class KafkaText(NamedTuple):
 def ids_by_line(line: str) -> list[tuple[str, str]]:
     """Return (id, text of Kafka) for a line of a log or an error text, the longest text first; [] if none fits.
 
-    A line fits a text that is in the line. If there is none, a text fits of which a long part is in the line, or which
+    A line fits a text that is in the line; a text of `no-id` excludes shorter ones. What concerns the metadata log does
+    not fit a line about another partition. If there is none, a text fits of which a long part is in the line, or which
     has the line as a part: logs wrap lines, and operators shorten them.
     """
     given, coded = _plain(line), _plain(_with_codes(line))
@@ -48,6 +59,9 @@ def ids_by_line(line: str) -> list[tuple[str, str]]:
     if not found and len(given) >= _LEAST_GIVEN and " " in given:
         found = [text for text in _texts() if any(given in part for part in text.parts)]
     found.sort(key=lambda text: -sum(map(len, text.parts)))
+    found = list(itertools.takewhile(lambda text: text.id != _NO_ID, found))
+    if _OTHER_LOG.search(line):
+        found = [text for text in found if not text.id.startswith(_OF_METADATA_LOG)]
     best: dict[str, str] = {}
     for text in found:
         best.setdefault(text.id, text.text)
@@ -70,7 +84,7 @@ def _texts() -> tuple[KafkaText, ...]:
 
 
 def _each_text() -> Iterator[KafkaText]:
-    for id, texts in kafka_lines().items():
+    for id, texts in _all_lines().items():
         for text in texts:
             yield _kafka_text(text, id)
     for id, explanation in explanations().items():
@@ -79,9 +93,13 @@ def _each_text() -> Iterator[KafkaText]:
                 yield _kafka_text(text, id)
 
 
-@functools.cache
 def kafka_lines() -> Mapping[str, tuple[str, ...]]:
     """Return the texts of schemas/kafka_lines.toml by id."""
+    return {id: texts for id, texts in _all_lines().items() if id != _NO_ID}
+
+
+@functools.cache
+def _all_lines() -> Mapping[str, tuple[str, ...]]:
     data = tomli.loads(read_data(_FILE).decode("utf-8"))
     return {id: tuple(texts) for id, texts in data.items()}
 
