@@ -12,7 +12,7 @@ from typing import Any, Final
 from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role
-from kafkactl.core.wording import first_few
+from kafkactl.core.wording import first_few, numbered
 from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.image.model import Broker
 from kafkactl.protocol.schema.record_versions import first_level_with
@@ -196,7 +196,9 @@ def _isr_whole(case: RollCase, node: RollNode, *, is_strict: bool) -> Iterator[F
     ]
     if lacking:
         names = first_few([partition.name for partition in lacking])
-        text = f"{node.name} is not in sync for {names}, or another replica there is not"
+        missing = sorted({id for partition in lacking for id in partition.missing})
+        verb = "is" if len(missing) == 1 else "are"
+        text = f"{numbered('broker', missing)} {verb} not in sync for {names}, of which {node.name} has replicas"
         if all(node.id not in partition.isr for partition in lacking):
             text = f"{node.name} is not in the ISR of {names}"
         yield blocker(ISR_WHOLE, node.name, text, **shown(lacking))

@@ -100,7 +100,7 @@ def decide(
         return _without_leader(case, goal, progress, pending, outdated)
     if pending:
         return _bring_back(case, goal, progress, pending, outdated)
-    failed = [node for node in case.nodes if is_alive(case, node.id) is False and node.id not in down_before]
+    failed = [node for node in _concerned(case) if is_alive(case, node.id) is False and node.id not in down_before]
     if has_begun and failed:
         return Decision(outcome=Outcome.REFUSED, findings=tuple(map(_failed_meanwhile, failed)))
     return _next_stop(case, goal, progress, outdated, has_begun=has_begun)
@@ -114,6 +114,16 @@ def _strangers_and_others(case: RollCase, progress: RollProgress, policy: RollWa
     first = [found for found in case.observation.findings if found.id in STRANGERS]
     first += other_hands(case, progress, policy)
     return each_once((*first, *check_roll(case).findings)) if first else ()
+
+
+def _concerned(case: RollCase) -> list[RollNode]:
+    """Return the nodes of the roll, and the brokers that --only leaves out: their replicas close its gates."""
+    own = {node.id for node in case.nodes}
+    return [
+        node
+        for node in case.observation.nodes
+        if node.id in own or (node.is_broker and node.id not in case.request.skip)
+    ]
 
 
 def _failed_meanwhile(node: RollNode) -> Finding:

@@ -309,7 +309,8 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
                     result=StepResult.FAILED, findings=tuple(bad), data={"not_stopped": left}, seen=case
                 )
             if until.passed:
-                raise not_finished(case, left, limit_ms)
+                never = all(is_untouched(case, self.progress, id) for id in left)
+                raise not_finished(case, left, limit_ms, never_began=never)
             self.tell(Event(kind="wait", text=f"the process of {names(act)} to end"))
             self.port.clock.sleep_ms(self.policy.observe_every_ms)
 

@@ -201,10 +201,10 @@ class KilledRoll(Rolled):
             text = answer["next_action"]
             self.statuses.append((point, answer))
             print(f"{time.strftime('%H:%M:%S')} {len(self.kills)} {point}: {answer['phase']}: {text}", flush=True)
+            if text.startswith("Nothing") or (text.startswith("Raise") and "levels" not in self.way):
+                return []
             if found := _COMMAND.search(text):
                 return [sys.executable, "-m", *shlex.split(found[0])]
-            if text.startswith("Nothing"):
-                return []
             if text.startswith("Wait until"):
                 self.waits += 1
             elif text not in self.odd:
@@ -214,7 +214,7 @@ class KilledRoll(Rolled):
 
     def to_the_end(self, verb: str, to: str, accepted: tuple[str, ...], *words: str) -> dict[str, Any]:
         """Drive a roll to its end, with a kill at every point that was not tried; return the last answer."""
-        self.way = f"{verb} {words[1]}" if words else verb
+        self.way = f"{verb} to the levels" if words else verb
         command = self.command(verb, "--to", to, *accepted, *words)
         while True:
             code, answer, progress = self.drive(command)

@@ -157,6 +157,19 @@ def test_stop_that_does_not_end_is_reported_and_resumed(tmp_path: Path) -> None:
     assert world.stopped == [11]
 
 
+def test_stop_hook_that_does_nothing_is_named_and_asked_again(tmp_path: Path) -> None:
+    world = FakeRoll(cluster())
+    world.wrong[Verb.STOP, 12] = LIE
+    found = roll(world, tmp_path, "4.4.0", only=frozenset({12}), accepted=frozenset({"partial-roll"}))
+    (finding,) = [finding for finding in found.findings if finding.id == "shutdown-not-finished"]
+    assert finding.message.endswith("the process still runs, and nothing shows that a stop began")
+    assert finding.advice.startswith("Find out what the hook `stop` does, and run the same command again")
+    del world.wrong[Verb.STOP, 12]
+    asked = {"only": frozenset({12}), "accepted": frozenset({"partial-roll"})}
+    assert roll(world, tmp_path, "4.4.0", **asked).outcome is Outcome.DONE
+    assert world.stopped == [12]
+
+
 def test_start_hook_that_does_nothing_ends_the_run_with_a_rollback_to_try(tmp_path: Path) -> None:
     world = FakeRoll(cluster())
     world.wrong[Verb.START, 11] = LIE
@@ -250,6 +263,22 @@ def test_node_that_is_down_is_brought_back_before_the_run_stops_for_another_fail
     world.started.clear()
     assert roll(world, tmp_path, "4.4.0").outcome is Outcome.DONE
     assert world.harm == []
+
+
+def test_node_outside_of_the_roll_that_fails_meanwhile_is_named(tmp_path: Path) -> None:
+    world = FakeRoll(cluster())
+
+    def fail() -> None:
+        if not world.stopped:
+            world.then[world.observations + 1] = fail
+            return
+        world.crash(13)
+
+    world.then[world.observations + 1] = fail
+    found = roll(world, tmp_path, only=frozenset({11}))
+    assert (found.outcome, world.stopped, world.down) == (Outcome.PARTIAL, [11], {13})
+    (failed,) = [finding for finding in found.findings if finding.id == "nobody-else-is-down"]
+    assert failed.message == "broker 13 failed during the roll: it does not answer"
 
 
 def test_voters_are_started_before_anything_is_stopped_without_a_leader(tmp_path: Path) -> None:
