@@ -23,13 +23,14 @@ _IDS = {
     HookEnd.CHANGED_MEANWHILE: "config-changed-concurrently",
 }
 NOT_FINISHED = "shutdown-not-finished"
-_WAIT_FOR_STOP = (
-    "Wait, and run the same command again: it goes on when the process is gone. Do not kill the process: an unclean "
-    "shutdown costs a log recovery."
-)
+_WAIT_FOR_STOP = "Wait, and run the same command again: it goes on when the process is gone."
 _STOP_AGAIN = (
     "Find out what the hook `stop` does, and run the same command again, which asks for the stop once more if none "
-    "has begun. Do not kill the process: an unclean shutdown costs a log recovery."
+    "has begun."
+)
+_LEADER_FIRST = (
+    "Start controllers until a majority of the voters answers; the stop then ends without help. Then run the same "
+    "command again."
 )
 
 
@@ -55,16 +56,16 @@ def failed_hook(act: Act, node_id: int, run: HookRun) -> Finding:
 
 def not_finished(case: RollCase, left: Sequence[int], limit_ms: int, *, never_began: bool = False) -> FailedError:
     """Return the error of a stop that did not end in time. `never_began`: nothing shows that the hook had an effect."""
-    reason = "the process still runs"
+    reason, step = "the process still runs", _WAIT_FOR_STOP
     if never_began:
-        reason += ", and nothing shows that a stop began"
+        reason, step = f"{reason}, and nothing shows that a stop began", _STOP_AGAIN
     if lacks_leader(case):
-        reason = "the quorum has no leader, and a controlled shutdown waits for one"
+        reason, step = "the quorum has no leader, and a controlled shutdown waits for one", _LEADER_FIRST
     names = some(f"node {id}" for id in left)
     return FailedError(
         f"the stop of {names} has not ended after {limit_ms / 1000:g} s: {reason}",
         id=NOT_FINISHED,
-        next_step=_STOP_AGAIN if never_began else _WAIT_FOR_STOP,
+        next_step=f"{step} Do not kill the process: an unclean shutdown costs a log recovery.",
     )
 
 

@@ -170,6 +170,22 @@ def test_stop_hook_that_does_nothing_is_named_and_asked_again(tmp_path: Path) ->
     assert world.stopped == [12]
 
 
+def test_stop_that_waits_for_a_leader_asks_for_controllers_first(tmp_path: Path) -> None:
+    world = FakeRoll(cluster())
+
+    def lose() -> None:
+        if not world.stopped:
+            world.then[world.observations + 1] = lose
+            return
+        world.crash(1, 2)
+
+    world.then[world.observations + 1] = lose
+    found = roll(world, tmp_path, only=frozenset({11}))
+    (finding,) = [finding for finding in found.findings if finding.id == "shutdown-not-finished"]
+    assert finding.advice.startswith("Start controllers until a majority of the voters answers; the stop then ends")
+    assert found.outcome is Outcome.PARTIAL
+
+
 def test_start_hook_that_does_nothing_ends_the_run_with_a_rollback_to_try(tmp_path: Path) -> None:
     world = FakeRoll(cluster())
     world.wrong[Verb.START, 11] = LIE
