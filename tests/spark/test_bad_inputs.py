@@ -52,20 +52,24 @@ def errors_of(frame: DataFrame) -> dict[str, str | None]:
     return {row["cluster"]: None if row["error"] is None else row["error"].partition(":")[0] for row in rows}
 
 
-@pytest.mark.parametrize("name", ["a,b {c} [d]", "{a,b}", "a?*b", "a%20b#c+(ä)", "a\\b", "a[b", "a{b"])
-def test_path_with_characters_of_a_glob_is_found(session: SparkSession, root: Path, name: str) -> None:
-    folder = root / name
-    segment = write_log(folder, "node", encoded(BATCHES)) / SEGMENT
-    for place in (str(folder), mounted(folder)):
-        single = f"{place}/node/__cluster_metadata-0/{SEGMENT}"
-        for path in (place, single):
-            assert errors_of(spark.state(session, path, "topics")) == {"id-node": None}
-        target = folder.with_name("written") / name
-        export = export_tables([place], place.replace(name, f"written/{name}"), tables=["topics"], engine="spark")
-        assert export.tables[0].files == 1 and (target / "topics" / "_SUCCESS").exists()
-        shutil.rmtree(target.parent)
-    (local,) = logs_on_disk([str(folder)], None)
-    assert local.cluster_id == "id-node" and local.path == f"file:{segment.parent}"
+def test_path_with_characters_of_a_glob_is_found(session: SparkSession, root: Path) -> None:
+    names = ("a,b {c} [d]", "{a,b}", "a?*b", "a%20b#c+(ä)", "a\\b", "a[b", "a{b")
+    logs = [
+        write_log(root / name, "node", encoded(BATCHES), cluster_id=f"id-{place}") for place, name in enumerate(names)
+    ]
+    expected = {f"id-{place}": None for place in range(len(names))}
+    for above in (str(root), MOUNT):
+        places = [f"{above}/{name}" for name in names]
+        for paths in (places, [f"{place}/node/__cluster_metadata-0/{SEGMENT}" for place in places]):
+            assert errors_of(spark.state(session, paths, "topics")) == expected
+        out = "/".join(("written", *names))
+        export = export_tables(places, f"{above}/{out}", tables=["topics"], engine="spark")
+        assert export.tables[0].files == len(names) and (root / out / "topics" / "_SUCCESS").exists()
+        shutil.rmtree(root / "written")
+    local = logs_on_disk([str(root / name) for name in names], None)
+    assert {(log.cluster_id, log.path) for log in local} == {
+        (f"id-{place}", f"file:{log}") for place, log in enumerate(logs)
+    }
 
 
 def test_globs_lead_to_the_same_logs_as_in_process(session: SparkSession, fleet: Path) -> None:

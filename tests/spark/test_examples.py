@@ -1,12 +1,14 @@
-"""The nightly job of docs/examples, as spark-submit runs it."""
+"""The nightly job of docs/examples, in a session and as spark-submit runs it."""
 
 from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +18,9 @@ from kafkactl.dryrun.api import predict, read_context
 from tests.installed import place_of
 from tests.repository.tree import ROOT
 from tests.spark.conftest import QUICK_JVM
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # a JVM starts, which takes minutes under load
 pytest.importorskip("pandas")
@@ -32,15 +37,16 @@ def submit(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
-def test_second_run_replaces_the_day_and_reports_the_log_without_an_answer(tmp_path: Path) -> None:
+def test_second_run_replaces_the_day_and_reports_the_log_without_an_answer(
+    session: SparkSession, tmp_path: Path
+) -> None:
     from pyarrow import dataset
 
     for name, seed in (("first", 1), ("second", 2)):
         write_log(tmp_path / "logs" / name, Shape(records=900, partitions=250, brokers=5, seed=seed))
     logs = sorted((tmp_path / "logs").glob("*/__cluster_metadata-0"))
     words = (str(tmp_path / "logs"), "--out", f"file://{tmp_path}/out", "--day", "2026-11-28")
-    run = submit(*words)
-    assert run.returncode == 0, run.stderr[-2000:]
+    assert runpy.run_path(str(JOB))["main"](words) == 0  # in the session of this process, a JVM less
     broken = tmp_path / "logs" / "broken" / "__cluster_metadata-0"
     broken.mkdir(parents=True)
     (broken / f"{50:020d}.log").write_bytes(b"")

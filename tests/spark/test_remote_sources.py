@@ -46,12 +46,13 @@ def shown(result: Answered | KafkactlError, root: Path) -> str:
     return str(payload).replace(MOUNT, str(root))
 
 
-def test_answers_equal_those_in_process_for_all_logs(session: SparkSession, root: Path) -> None:
-    logs = write_all_logs(root / "all")
+def test_answers_equal_those_in_process(session: SparkSession, root: Path) -> None:
+    # Answers for all logs are compared in test_dryrun, rows of files that workers cannot open in test_tables.
+    logs = write_all_logs(root / "all", releases=("3.9.2", "4.4.0"), made=("ended", "not decodable", "torn", "empty"))
     found = on_spark([str(log).replace(str(root), MOUNT) for log in logs])
     expected = in_process(list(map(str, logs)))
     assert [shown(result, root) for result in found] == [shown(result, root) for result in expected]
-    assert any(isinstance(result, KafkactlError) for result in found) and len(found) > 30
+    assert any(isinstance(result, KafkactlError) for result in found) and len(found) == 6
 
 
 def test_replicas_and_paths_of_one_cluster_have_one_answer(session: SparkSession, root: Path) -> None:
