@@ -13,6 +13,8 @@ from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 
 TIME_MS = 1_790_000_000_000
+_ENCODED: dict[str, bytes] = {}
+"""Encoded records: simulated clusters write their logs again for each observation."""
 PLAIN = {"Name": "PLAINTEXT", "Host": "localhost", "Port": 9092, "SecurityProtocol": 0}
 
 
@@ -25,8 +27,11 @@ def framed(given: tuple[str, int | None, dict[str, Any]] | MetadataRecord) -> by
     if isinstance(given, MetadataRecord):
         return encode_record(message(given.type), given.version, given.data)
     type_, version, data = given
-    spec = message(type_)
-    return encode_record(spec, spec.valid_versions.highest if version is None else version, data)
+    key = f"{type_} {version} {data}"
+    if key not in _ENCODED:
+        spec = message(type_)
+        _ENCODED[key] = encode_record(spec, spec.valid_versions.highest if version is None else version, data)
+    return _ENCODED[key]
 
 
 class LogWriter:

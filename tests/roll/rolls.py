@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.schema.record_versions import record_version
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.case import RollCase, RollRequest, make_case
-from kafkactl.roll.cluster_log import read_cluster_log
+from kafkactl.roll.cluster_log import ClusterLog, read_cluster_log
 from kafkactl.roll.observation import RollNode, RollObservation, make_observation
 from kafkactl.roll.rules.binaries import ranges
 from tests.migration.migration_logs import PLAIN, LogWriter, record, uuid
@@ -204,19 +205,25 @@ class Roll:
 
     def observation(self) -> RollObservation:
         content = self.log_bytes()
-        segment = LogFile(name="0.log", kind=SEGMENT, base_offset=0, pieces=lambda: [content])
         return make_observation(
             time_ms=TIME_MS,
             cluster_id=CLUSTER,
             nodes=self.nodes.values(),
             quorum=self.quorum_answer(),
             nodes_list=None,
-            log=read_cluster_log(self.leader, [segment], []),
+            log=_cluster_log(self.leader, content),
             journal=self.journal,
         )
 
     def case(self, to: str | None = None, **request: Any) -> RollCase:
         return make_case(self.observation(), RollRequest(to=to, **request))
+
+
+@functools.lru_cache(maxsize=8)
+def _cluster_log(leader: int, content: bytes) -> ClusterLog:
+    """Return the log of a segment. A roll observes a cluster several times before it changes."""
+    segment = LogFile(name="0.log", kind=SEGMENT, base_offset=0, pieces=lambda: [content])
+    return read_cluster_log(leader, [segment], [])
 
 
 def node(id: int, roles: Sequence[Role], release: str) -> RollNode:
