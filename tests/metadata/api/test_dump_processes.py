@@ -67,7 +67,7 @@ CHANGES = {
     "undecodable": with_undecodable,
     "twice": lambda data: data + data,
 }
-SMALL, LARGE = 900, 4000  # a log in some 20 stretches, each of which is forked for, or in some 7
+SMALL, LARGE = 1800, 4000  # a log in some 12 stretches, each of which is forked for, or in some 7
 ASKED = {
     "everything": (SMALL, {}),
     "types": (LARGE, {"types": ["TopicRecord", "PartitionRecord"]}),
