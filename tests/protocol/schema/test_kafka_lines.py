@@ -129,6 +129,25 @@ def test_line_leads_to_the_likeliest_id_first(line: str, id: str):
             "metadata-log-damaged",
         ),
         (
+            "UnsupportedVersionException: Direct-to-controller communication is not supported with the current"
+            " MetadataVersion.",
+            "cluster-not-described",
+        ),
+        (
+            "MismatchedEndpointTypeException: The request was sent to an endpoint of type BROKER, but we wanted an"
+            " endpoint of type CONTROLLER",
+            "wrong-endpoint-type",
+        ),
+        (
+            "SaslAuthenticationException: Authentication failed during authentication due to invalid credentials with"
+            " SASL mechanism SCRAM-SHA-512",
+            "authentication-failed",
+        ),
+        (
+            "Cannot execute because there is an existing partition assignment.  Use --additional",
+            "reassignment-under-way",
+        ),
+        (
             "Unable to register broker 4 because the controller returned error INCONSISTENT_CLUSTER_ID",
             "cluster-id-mismatch",
         ),
