@@ -27,7 +27,8 @@ _MORE: Final = (
 )  # fmt: skip
 _PARTS: Final = ("Contents", "Versions", "items", "data", "files")  # of a document, each a list of entries
 _FOLDER_PARTS: Final = ("CommonPrefixes", "prefixes")
-_DELETE_MARKERS: Final = "DeleteMarkers"
+# Of a document that is a listing, also where it has no objects.
+_LISTING_MARKS: Final = (*_FOLDER_PARTS, "DeleteMarkers", "RequestCharged", "KeyCount", "IsTruncated")
 _INNER: Final = ("properties", "metadata", "MessageContent")  # of an entry: where its attributes are
 _SAMPLED_LINES: Final = 20
 _ENCODED: Final = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
@@ -129,9 +130,14 @@ def _line_entries(lines: Iterable[str], file: str) -> Iterator[StoredObject | Li
     sampled = list(itertools.islice(remaining, _SAMPLED_LINES))
     form = form_of([line.rstrip("\r\n") for line in sampled])
     dated: bool | None = None
+    end: re.Pattern[str] | None = None  # of a tool that printed its head
+    number = 0
     for number, whole in enumerate(itertools.chain(sampled, remaining), 1):
         line = whole.rstrip("\r\n")
         if has_no_object(line):
+            continue
+        if form is not None and form.has_no_object(line):
+            end = form.end if form.is_head(line) else None if end and end.fullmatch(line) else end
             continue
         if (folder := folder_line(line)) is not None:
             yield ListedFolder(folder)
@@ -149,11 +155,13 @@ def _line_entries(lines: Iterable[str], file: str) -> Iterator[StoredObject | Li
             raise invalid(file, f"line {number}", f"the time in {line[-40:]!r} seems to count seconds: {_IN_MS}")
         dated = found.mtime_ms is not None and dated is not False
         yield found
+    if end is not None:
+        raise _cut(file, number, "after")
 
 
-def _cut(file: str, line: int) -> InputError:
+def _cut(file: str, line: int, where: str = "within") -> InputError:
     return InputError(
-        f"{file} ends within line {line}",
+        f"{file} ends {where} line {line}, before the listing does",
         id="truncated-listing",
         next_step=_AGAIN,
     )
@@ -183,7 +191,7 @@ def _document(document: Any, file: str) -> Iterator[ListedVersion | ListedFolder
         parts = [document[name] for name in _PARTS if document.get(name) is not None]
         if not all(isinstance(part, list) for part in parts):
             raise _no_object(document, file, "the document", "expected objects")
-        is_list = bool(parts) or any(name in document for name in (_DELETE_MARKERS, *_FOLDER_PARTS))
+        is_list = bool(parts) or any(name in document for name in _LISTING_MARKS)
         entries = list(itertools.chain.from_iterable(parts)) if is_list else [document]
     for page in [document, *(entries[-1:] if isinstance(entries, list) else ())]:
         if isinstance(page, dict) and any(page.get(name) for name in _MORE):

@@ -51,7 +51,7 @@ _ARCHIVED: Final = frozenset({"GLACIER", "DEEP_ARCHIVE", "Archive", "ColdArchive
 _ARCHIVED_TIERS: Final = frozenset({"ARCHIVE", "DEEP_ARCHIVE", "ARCHIVE_ACCESS", "DEEP_ARCHIVE_ACCESS"})
 _FOLDER_MARKS: Final = ("IsDir", "isDirectory")  # of rclone, and of `az storage fs file list`
 _FOLDER_TYPES: Final = frozenset({"prefix", "folder", "directory", "DIRECTORY"})
-_FOLDER_KEYS: Final = ("key", "Path", "name", "url")
+_FOLDER_KEYS: Final = ("key", "Path", "name", "url", "fileName")
 _URL_MARK: Final = "://"
 _TOO_LARGE: Final = 1 << 63
 
@@ -182,7 +182,8 @@ def listed_folder(entry: Mapping[str, Any]) -> str | None:
     """Return the key of an entry that is a folder; None for another entry. A key is "" if the entry has none."""
     if isinstance(entry.get("subdir"), str):
         return plain_key(entry["subdir"])
-    if not (any(entry.get(name) is True for name in _FOLDER_MARKS) or entry.get("type") in _FOLDER_TYPES):
+    is_marked = any(entry.get(name) is True for name in _FOLDER_MARKS)
+    if not (is_marked or entry.get("type") in _FOLDER_TYPES or entry.get(_ACTION) == "folder"):
         return None
     key = next((entry[name] for name in _FOLDER_KEYS if isinstance(entry.get(name), str)), "")
     return plain_key(key)

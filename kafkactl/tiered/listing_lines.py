@@ -21,9 +21,10 @@ _DATE: Final = r"\d{4}-\d\d-\d\d"
 # Sums behind the last object, directories, and the blank lines between them.
 _NO_OBJECT: Final = re.compile(
     r"\s*|\s*Total (?:Objects|Size):.*|TOTAL: \d+ objects?, .*|(?:INFO: )?(?:File count|Total file size): .*"
-    r"|INFO: |(?:s3|gs)://.*/:|Found \d+ items|\s*\d{1,19}"
-    r"|LastModifiedTime\s+Size\(B\)\s+StorageClass\s+ETAG\s+ObjectName|Object Number is: \d+|[\d.]+\(s\) elapsed"
+    r"|INFO: |(?:s3|gs)://.*/:|Found \d+ items"
 )
+_OSSUTIL_HEAD: Final = re.compile(r"LastModifiedTime\s+Size\(B\)\s+StorageClass\s+ETAG\s+ObjectName")
+_OSSUTIL_END: Final = re.compile(r"Object Number is: \d+")
 _CONTENT_TYPE: Final = r"[\w.+-]+/[\w.+-]+(?:;\s?\S+)*"
 _RIGHTS: Final = r"(?:[r-][w-][xsStT-]){3}[.+@]?"
 _HDFS_PATH: Final = r"(?:/|[a-z][a-z0-9+.-]*://)\S.*"
@@ -35,11 +36,23 @@ _FOLDER: Final = re.compile(
 
 class LineForm(NamedTuple):
     """The lines of one tool. `pattern` has the groups key and size, and may have time and storage_class; `parse` is
-    given where a pattern is not enough."""
+    given where a pattern is not enough. `sums` are lines of this tool without an object. If the tool prints a `head`,
+    it also prints an `end`."""
 
     tool: str
     pattern: re.Pattern[str] | None = None
     parse: Callable[[str], StoredObject | None] | None = None
+    sums: re.Pattern[str] | None = None
+    head: re.Pattern[str] | None = None
+    end: re.Pattern[str] | None = None
+
+    def is_head(self, line: str) -> bool:
+        """Return True for the line that this tool prints before its objects."""
+        return self.head is not None and self.head.fullmatch(line) is not None
+
+    def has_no_object(self, line: str) -> bool:
+        """Return True for a line that this tool prints in addition to its objects."""
+        return any(each is not None and each.fullmatch(line) for each in (self.sums, self.head, self.end))
 
     def read(self, line: str) -> StoredObject | None:
         """Return the object of a line; None if the line has another form."""
@@ -114,10 +127,14 @@ FORMS: Final = (
             rf"(?P<time>{_DATE} \d\d:\d\d:\d\d [+-]\d{{4}}) \S+\s+(?P<size>\d{{1,19}})\s+"
             r"(?P<storage_class>[A-Za-z]+)\s+\S+\s+(?P<key>oss://\S.*)"
         ),
+        sums=re.compile(r"[\d.]+\(s\) elapsed"),
+        head=_OSSUTIL_HEAD,
+        end=_OSSUTIL_END,
     ),
     LineForm(
         "swift list --long",
         re.compile(rf"\s*(?P<size>\d{{1,19}}) (?P<time>{_DATE} \d\d:\d\d:\d\d)\s+{_CONTENT_TYPE} (?P<key>\S.*)"),
+        sums=re.compile(r"\s*\d{1,19}"),
     ),
     LineForm(
         "hdfs dfs -ls -R",
@@ -242,7 +259,7 @@ def folder_line(line: str) -> str | None:
 def form_of(lines: Sequence[str]) -> LineForm | None:
     """Return the form that fits most of these lines, the first of several; None if none fits any line."""
     objects = [line for line in lines if not has_no_object(line) and folder_line(line) is None]
-    fits = [sum(form.read(line) is not None for line in objects) for form in FORMS]
+    fits = [sum(form.read(line) is not None or form.is_head(line) for line in objects) for form in FORMS]
     return FORMS[fits.index(max(fits))] if any(fits) else None
 
 

@@ -104,6 +104,7 @@ def ossutil(key: str, size: int, storage_class: str = "Standard") -> str:
 
 
 OSSUTIL = f"{'LastModifiedTime':30}{'Size(B)':>12}  StorageClass   {'ETAG':36}  ObjectName\n"
+OSSUTIL_END = "Object Number is: 1\n"
 LINES = {
     "ossutil ls": OSSUTIL + ossutil(A, 1000) + ossutil(B, 7) + "Object Number is: 2\n\n0.066567(s) elapsed\n",
     "swift list --long": (
@@ -173,6 +174,8 @@ REFUSED = {
         OSSUTIL + ossutil(A, 1000) + "Object Number is: 1\nInitiatedTime         UploadID        ObjectName\n",
         "without --multipart",
     ),
+    "ossutil, cut": (OSSUTIL + ossutil(A, 1000) + ossutil(B, 7), "ends after line 3"),
+    "number alone": (f"{A} 1000\n7\n", "no size"),
     "coscli": ("  KEY     | TYPE     | LAST MODIFIED             | ETAG | SIZE    | RESTORESTATUS  \n", WAY),
     "coscmd": (f"   {A}      1000   STANDARD   2023-11-14 22:13:20   \n", WAY),
     "obsutil": ("Start at 2023-11-14 22:13:20.000 +0000 UTC\n\nObject list:\n", WAY),
@@ -214,6 +217,7 @@ def test_unreadable_listing_is_refused_with_the_way_that_works(listed, name: str
         json.dumps({"Contents": [s3("k/c.log", 7)], "CommonPrefixes": [{"Prefix": "k/p/"}]}),
         json.dumps({"data": [oci("c.log", 7)], "prefixes": ["p/"]}),
         json.dumps([swift("c.log", 7), {"subdir": "p/"}]),
+        json.dumps({"files": [b2("c.log", 7), b2("p/", 0, action="folder")]}),
         json.dumps({"status": "success", "type": "folder", "key": "p/", "size": 0}) + "\n"
         + json.dumps({"status": "success", "type": "file", "key": "c.log", "size": 7}) + "\n",
         json.dumps({"key": "s3://tiered/k/p/", "type": "directory"}) + "\n"
@@ -253,14 +257,19 @@ def test_latest_version_of_b2_is_the_object(listed):
         (json.dumps({"data": [oci(A, 1, **{"storage-tier": "Archive", "archival-state": "Archived"})]}), True),
         (json.dumps({"data": [oci(A, 1, **{"storage-tier": "Archive", "archival-state": "Restored"})]}), False),
         (json.dumps({"data": [oci(A, 1, **{"storage-tier": "InfrequentAccess"})]}), False),
-        (OSSUTIL + ossutil(A, 1, "ColdArchive"), True),
-        (OSSUTIL + ossutil(A, 1, "Archive"), True),
-        (OSSUTIL + ossutil(A, 1, "IA"), False),
+        (OSSUTIL + ossutil(A, 1, "ColdArchive") + OSSUTIL_END, True),
+        (OSSUTIL + ossutil(A, 1, "Archive") + OSSUTIL_END, True),
+        (ossutil(A, 1, "IA"), False),
     ],
 )
 def test_archived_objects_of_each_store_are_marked(listed, text: str, is_archived: bool):
     (found,) = listed(text)
     assert found.is_archived is is_archived
+
+
+@pytest.mark.parametrize("document", [{"RequestCharged": None}, {"KeyCount": 0}, {"prefixes": []}, {"data": []}, []])
+def test_listing_without_objects_is_empty(listed, document: object):
+    assert listed(json.dumps(document)) == []
 
 
 def test_http_date_is_read(listed):
