@@ -12,6 +12,8 @@ from typing import Final
 
 from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.values import Role
+from kafkactl.kafka.client import Client
+from kafkactl.protocol.api_versions import NodeVersions
 
 # How a listener refuses a client whose protocol or login is another's.
 LOGIN_ERRORS: Final = frozenset(
@@ -65,7 +67,14 @@ def _step(error: KafkactlError, asked: Role, steps: Mapping[Role, str], accepted
     return steps.get(asked, error.advice)
 
 
-def add_login_step(error: UnreachableError, *, asked: Role, named: Role) -> None:
-    """Give the error the next step of `login_step` if it is about a login of the other kind of node."""
-    if asked is not named and error.id in LOGIN_ERRORS:
-        error.next_step = _STEPS[asked]
+def add_login_step(error: UnreachableError, asked: Client, *, named: Role) -> None:
+    """Give an error about a login the next step of `login_step`.
+
+    `asked` is the client whose nodes were asked. They are asked for their versions, which shows if another one accepts
+    its login.
+    """
+    if error.id not in LOGIN_ERRORS:
+        return
+    answers = asked.versions(asked.bootstrap).values()
+    accepted = {asked.role} if any(isinstance(answer, NodeVersions) for answer in answers) else set()
+    error.next_step = login_step(error, asked=asked.role, named=named, accepted=accepted)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.cluster.node import NotAsked
-from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, QuorumState, Replica
-from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, warning
+from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, VOTERS_ELSEWHERE, QuorumState, Replica
+from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, Severity, warning
 from kafkactl.core.wording import age_text
 from kafkactl.status.answer import AreaStatus, StatusVerdict
 from kafkactl.status.next_command import Target
@@ -34,10 +34,10 @@ def quorum_area(observation: Observation, target: Target) -> AreaStatus:
     return area_of(
         AREA,
         verdict,
-        joined((_leader_text(state), _voters_text(state), *_absent(state), _survival_text(state))),
+        joined((_leader_text(found), _voters_text(state), *_absent(state), _survival_text(state))),
         headlines=_headlines(found),
         counts={
-            "leader_id": state.leader_id,
+            "leader_id": state.leader_id if state.has_leader or _unreached(found) is None else None,
             "voters": len(state.voters) or None,
             "alive": _alive_count(state),
             "survives": state.tolerates,
@@ -49,7 +49,7 @@ def quorum_area(observation: Observation, target: Target) -> AreaStatus:
 
 def _verdict(found: ObservedQuorum) -> StatusVerdict:
     state = found.state
-    if _is_out_of_reach(found):
+    if state.leader_out_of_reach and not _is_moved(found):
         return StatusVerdict.UNKNOWN
     if not state.has_leader or found.is_broken:
         return StatusVerdict.PROBLEM
@@ -58,25 +58,26 @@ def _verdict(found: ObservedQuorum) -> StatusVerdict:
     return StatusVerdict.OK if is_proven and not is_weak else StatusVerdict.WATCH
 
 
-def _is_out_of_reach(found: ObservedQuorum) -> bool:
-    """Return True if a controller may lead where it cannot be asked from here.
+def _is_moved(found: ObservedQuorum) -> bool:
+    """Return True if voters answer at other addresses than the voter set has, so that they elect no leader."""
+    return any(finding.id == VOTERS_ELSEWHERE and finding.severity is Severity.BLOCKER for finding in found.findings)
 
-    One that others still follow and whose own address is silent does not lead: voters keep the leader of an election
-    that they cannot win (KIP-996).
-    """
-    if found.state.has_leader or all(finding.id != LEADER_NOT_REACHED for finding in found.findings):
-        return False
-    nodes = found.state.nodes
-    followed = {node.leader_id for node in nodes.values() if node.leader_id is not None and node.leader_id >= 0}
-    return not any(id in nodes and nodes[id].answers is False for id in followed)
+
+def _unreached(found: ObservedQuorum) -> Finding | None:
+    """Return the finding that a followed controller was not reached: with it the absence of a leader is not known."""
+    return next((finding for finding in found.findings if finding.id == LEADER_NOT_REACHED), None)
 
 
 def _headlines(found: ObservedQuorum) -> Iterator[str]:
     state = found.state
     if not state.has_leader:
-        yield (
-            "the leader of the quorum was not reached" if _is_out_of_reach(found) else "no controller leads the quorum"
-        )
+        unreached = _unreached(found)
+        if unreached is None or _is_moved(found):
+            yield "no controller leads the quorum"
+        elif state.leader_out_of_reach:
+            yield "the leader of the quorum was not reached"
+        else:
+            yield f"{unreached.subject}, which others follow, does not answer here: it has ended, or leads out of reach"
     elif found.is_broken:
         yield f"controller {state.leader_id} leads, but the quorum does not work"
     dead, rest = _dead(state), _survival_words(state)
@@ -107,8 +108,10 @@ def _survival_words(state: QuorumState) -> str:
     return f"the quorum survives {number}"
 
 
-def _leader_text(state: QuorumState) -> str:
-    return f"{state.leader_id} leads" if state.has_leader else "no leader"
+def _leader_text(found: ObservedQuorum) -> str:
+    if found.state.has_leader:
+        return f"{found.state.leader_id} leads"
+    return "no leader" if _unreached(found) is None else "leader not reached"
 
 
 def _voters_text(state: QuorumState) -> str:

@@ -40,15 +40,16 @@ def _away(*, leader_answers: bool | None) -> Any:
         3: ClusterNode(id=3, role=Role.CONTROLLER, answers=True, leader_id=1),
         1: ClusterNode(id=1, role=Role.CONTROLLER, answers=leader_answers),
     }
-    findings = (warning(LEADER_NOT_REACHED, "quorum", "the leader was not reached"),)
-    return changed(found, state=changed(found.state, nodes=nodes), findings=findings)
+    findings = (warning(LEADER_NOT_REACHED, "controller 1", "the leader was not reached"),)
+    state = changed(found.state, nodes=nodes, leader_out_of_reach=leader_answers is None)
+    return changed(found, state=state, findings=findings)
 
 
 QUORUMS = {
     "healthy": (quorum(), "ok", {"leader_id": 1, "voters": 3, "alive": 3, "survives": 1}),
     "no leader": (quorum(leader_id=-1), "problem", {"leader_id": -1, "survives": 1}),
-    "leader not reached": (_away(leader_answers=None), "unknown", {"leader_id": -1}),
-    "followed leader is silent": (_away(leader_answers=False), "problem", {"leader_id": -1}),
+    "leader not reached": (_away(leader_answers=None), "unknown", {"leader_id": None}),
+    "followed leader is silent": (_away(leader_answers=False), "problem", {"leader_id": None}),
     "a voter dead": (quorum(voter(1), voter(2), DEAD), "watch", {"alive": 2, "survives": 0}),
     "no majority": (quorum(voter(1), voter(2, alive=False), DEAD), "problem", {"alive": 1, "survives": -1}),
     "a voter of five dead": (
@@ -72,6 +73,16 @@ def test_quorum_has_the_verdict_of_the_contract(case: str):
     assert list(found.counts) == ["leader_id", "voters", "alive", "survives"]
     assert found.command == "kafkactl quorum describe --bootstrap-server b1:9092"
     assert (found.headline is None) == (verdict == "ok")
+
+
+def test_leader_that_was_not_reached_is_not_called_missing():
+    silent, away = (area("quorum", quorum=_away(leader_answers=answers)) for answers in (False, None))
+    assert away.headline == "the leader of the quorum was not reached"
+    assert silent.headline == (
+        "controller 1, which others follow, does not answer here: it has ended, or leads out of reach"
+    )
+    assert all(found.text.startswith("leader not reached · ") for found in (silent, away))
+    assert area("quorum", quorum=quorum(leader_id=-1)).headline == "no controller leads the quorum"
 
 
 def test_dead_voter_is_named_with_the_time_of_its_last_fetch():

@@ -27,7 +27,7 @@ from kafkactl.cluster.quorum.observation import QuorumAnswer
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_TOPIC
-from kafkactl.core.values import METADATA_TOPIC_ID, Role
+from kafkactl.core.values import METADATA_TOPIC_ID
 from kafkactl.files.spool import Spool
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import NOT_THE_LEADER, error_codes_in
@@ -283,7 +283,7 @@ def _controllers(client: Client, quorum: QuorumAnswer | None = None) -> Iterator
     try:
         yield controllers
     except UnreachableError as error:
-        add_login_step(error, asked=Role.CONTROLLER, named=client.role)
+        add_login_step(error, controllers, named=client.role)
         raise
     finally:
         if controllers is not client:

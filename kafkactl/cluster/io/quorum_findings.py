@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkactl.cluster.io.configured import STATIC_VOTERS
+from kafkactl.cluster.io.followed_leader import forwarded_addresses, unreached_leaders
 from kafkactl.cluster.io.quorum_visit import Visit, are_out_of_reach
 from kafkactl.cluster.quorum.identity import check_disks
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import VOTERS_ELSEWHERE, Mode, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import address_key
-from kafkactl.core.findings import Finding, Severity, note, warning
+from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, Severity, note, warning
 from kafkactl.core.values import Role
 from kafkactl.kafka.other_login import LOGIN_ERRORS, login_step
 from kafkactl.protocol.schema.rights import denied_text, request_rights
@@ -104,17 +105,32 @@ def _leader_not_reached(state: QuorumState, visits: Sequence[Visit]) -> Iterator
     """Report a followed controller that could not be asked: it may lead, and be unreachable from here."""
     if state.has_leader:
         return
-    followers = {visit.leader_id: visit for visit in visits if visit.leader_id is not None and visit.leader_id >= 0}
-    for leader_id, follower in sorted(followers.items()):
-        reached = [visit for visit in visits if visit.id == leader_id and visit.answers]
-        if not reached:
-            yield warning(
-                "leader-not-reached",
-                f"controller {leader_id}",
-                f"{_name(follower)} follows controller {leader_id} in epoch {follower.leader_epoch}, and controller "
-                f"{leader_id} could not be reached from here: it may have ended, or may lead out of reach",
-                leader_epoch=follower.leader_epoch,
+    forwarded = forwarded_addresses(visits)
+    for leader_id, follower in unreached_leaders(visits).items():
+        leader, where = f"controller {leader_id}", sorted(str(at.address) for at in visits if at.id == leader_id)
+        places = f" ({', '.join(where)})" if where else ""
+        message = (
+            f"{_name(follower)} follows {leader} in epoch {follower.leader_epoch}, and {leader}{places} could not be "
+            "reached from here: "
+        )
+        if follower.still_follows:
+            message += f"it leads out of reach, since {_name(follower)} was observed to fetch from it"
+        elif forwarded:
+            message += (
+                "it may lead out of reach, since nodes that run do not answer at their own addresses from here either "
+                f"({', '.join(forwarded)})"
             )
+        elif state.leader_out_of_reach:
+            message += "it may have ended, or may lead out of reach"
+        else:
+            message += "it has ended, or leads out of reach"
+        yield warning(
+            LEADER_NOT_REACHED,
+            leader,
+            message,
+            leader_epoch=follower.leader_epoch,
+            addresses=where,
+        )
 
 
 def _voters_unknown(state: QuorumState) -> Iterator[Finding]:

@@ -16,13 +16,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.cluster.io.configured import bootstrap_servers, static_voters
+from kafkactl.cluster.io.followed_leader import confirmed, may_lead_elsewhere, telling_visits, wait_ms
 from kafkactl.cluster.io.leader_source import HELD_MS
 from kafkactl.cluster.io.quorum_findings import visit_findings
 from kafkactl.cluster.io.quorum_sample import leaders_visit, sample_visits
 from kafkactl.cluster.io.quorum_visit import (
     FETCH_TIMEOUT,
     Visit,
-    are_out_of_reach,
     believed_leader,
     nodes_of,
     of_cluster,
@@ -58,7 +58,8 @@ class QuorumObserver(Closing):
     `identify`: also ask every controller who it is and how it is set up (3.7 on). `cluster_id` is the cluster that is
     meant, None for any: what a node of another one says is an error of that address and no evidence. `silent` are nodes
     that did not answer, shared by observers of one cluster that have the same patience: where a leader answers, such a
-    node is not waited for again before it answers. Use it as a context manager.
+    node is not waited for again before it answers. `watches_followers`: take about 2 s more if followers of a leader
+    that cannot be asked then show if it leads. Use it as a context manager.
     """
 
     def __init__(
@@ -70,11 +71,12 @@ class QuorumObserver(Closing):
         clock: Clock | None = None,
         cluster_id: str | None = None,
         silent: SilentNodes | None = None,
+        watches_followers: bool = False,
     ) -> None:
         self.cluster_id = cluster_id
         self._silent = SilentNodes() if silent is None else silent
         self._client = client
-        self._identify = identify
+        self._identify, self._watches_followers = identify, watches_followers
         self._patience_ms = patience_ms
         self._clock = clock or SystemClock()
         self._lines: dict[Address, Connection] = {}
@@ -103,7 +105,8 @@ class QuorumObserver(Closing):
             visits = self._tour([*visits, *self._at_voter_endpoints(visits, disks)])
         if not any(visit.answer for visit in visits):
             _check_allowed(visits)
-            visits = self._leader_once_more(self._beliefs(visits))
+            asked_ms = self._clock.now_ms()
+            visits = self._watch_followers(self._leader_once_more(self._beliefs(visits)), asked_ms)
         self.visits, self._latest = tuple(visits), list(visits)
         return self.assembled(self.visits, disks=disks, registrations=registrations)
 
@@ -238,9 +241,9 @@ class QuorumObserver(Closing):
         def ask(address: Address, by: Deadline) -> Visit:
             return believed_leader(self._lines[address], asked[address], by)
 
-        found = all_at_once(list(asked), ask, deadline)
-        answered = {address: visited for address, visited in found.items() if isinstance(visited, Visit)}
-        return [answered.get(visit.address, visit) for visit in visits]
+        answered = all_at_once(list(asked), ask, deadline)
+        found = ((visit, answered.get(visit.address)) for visit in visits)
+        return [now if isinstance(now, Visit) else visit for visit, now in found]
 
     def _leader_once_more(self, visits: list[Visit]) -> list[Visit]:
         """Ask the controllers that are followed once more: one was elected just now, another's connection was lost.
@@ -255,6 +258,14 @@ class QuorumObserver(Closing):
         if not any(visit.answer for visit in now.values()):
             return visits
         return self._tour([now.get(visit.address, visit) for visit in visits])
+
+    def _watch_followers(self, visits: list[Visit], asked_ms: float) -> list[Visit]:
+        """Ask again whom controllers follow when those that cannot fetch from their leader have given it up."""
+        if not self._watches_followers or (time_ms := wait_ms(visits)) is None:
+            return visits
+        self._clock.sleep_ms(max(0, asked_ms + time_ms - self._clock.now_ms()))
+        later = self._beliefs([changed(visit, leader_id=None, leader_epoch=None) for visit in visits])
+        return list(map(confirmed, visits, later))
 
     def _visit_all(
         self,
@@ -346,8 +357,7 @@ def assembled(
     cluster_id = cluster_id or _cluster_id(visits, disks)
     same = [visit for visit in visits if visit.view is None or cluster_id in (None, visit.view.cluster_id)]
     answers = [visit.answer for visit in same if visit.answer is not None]
-    # Where the way to all controllers is closed, their silence says nothing of them or of their endpoints.
-    telling = [visit for visit in visits if visit.versions] if are_out_of_reach(visits) else visits
+    telling = telling_visits(visits)
     state = quorum_state(
         cluster_id=cluster_id,
         answers=answers,
@@ -359,6 +369,7 @@ def assembled(
         alive_within_ms=_alive_within_ms(visits),
     )
     state = changed(state, probes=tuple(_probes(telling, state.voters)))
+    state = changed(state, leader_out_of_reach=may_lead_elsewhere(state, visits))
     return changed(state, findings=state.findings + tuple(visit_findings(state, visits, disks)))
 
 

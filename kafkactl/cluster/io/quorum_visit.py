@@ -53,7 +53,7 @@ class Visit:
     `error` is why not everything could be asked. `expected_id` is the node that is expected there, `node_id` the id
     that the node reported; None if unknown. `denied` names the requests that the user of `login` may not make.
     `leader_id` and `leader_epoch` are the leader that a follower follows, None if it was not asked or does not report
-    it.
+    it. `still_follows`: it was observed to fetch from that leader, which leads although it cannot be asked.
     """
 
     address: Address
@@ -66,6 +66,7 @@ class Visit:
     settings: Mapping[str, str] = field(default_factory=dict)
     leader_id: int | None = None
     leader_epoch: int | None = None
+    still_follows: bool = False
     denied: tuple[str, ...] = ()
     login: Login = field(default_factory=Login)
 

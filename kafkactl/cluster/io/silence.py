@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from kafkactl.cluster.io.view import ObservedCluster
 from kafkactl.cluster.node import Silence
 from kafkactl.cluster.state import Member
-from kafkactl.core.findings import Finding, warning
+from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, warning
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.consequences import level_name
 
@@ -34,6 +34,11 @@ _SEEN: Mapping[Silence, tuple[str, str]] = {
     ),
 }
 
+# A controller follows a leader that does not answer: the network of this host may lead to no other controller.
+_PERHAPS_UNREACHABLE = (
+    "refuses connections from here: no process listens there, or the network does not let this host through",
+    "Check on its host whether the process runs. If it does, run kafkactl where its address can be reached.",
+)
 _ALIVE = (
     "refuses connections from here",
     "Run kafkactl where its address can be reached, or compare the address with its `listeners`.",
@@ -42,11 +47,14 @@ _ALIVE = (
 
 def silent_nodes(view: ObservedCluster) -> Iterator[Finding]:
     """Yield a warning for each queried node that does not answer."""
+    is_doubtful = view.leader_error is not None and view.leader_error.id == LEADER_NOT_REACHED
     addresses = {(seat.role, seat.id): seat.addresses for seat in view.seats}
     for member in view.state.members:
         silence = member.silence
         if silence is not None and silence in _SEEN:
-            seen, step = _ALIVE if member.fetches and silence is Silence.REFUSED else _SEEN[silence]
+            seen, step = _SEEN[silence]
+            if silence is Silence.REFUSED and (member.fetches or is_doubtful):
+                seen, step = _ALIVE if member.fetches else _PERHAPS_UNREACHABLE
             at = [str(address) for address in addresses.get((member.role, member.id), ())]
             yield warning(
                 "node-silent",

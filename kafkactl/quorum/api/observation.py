@@ -113,7 +113,9 @@ class QuorumWatch:
         self._client = client
         self._histories: tuple[Finding, ...] | None = None
         self._earlier: tuple[float, QuorumState] | None = None
-        self._observer = None if client is None else QuorumObserver(client, patience_ms=patience_ms)
+        self._observer = (
+            None if client is None else QuorumObserver(client, patience_ms=patience_ms, watches_followers=True)
+        )
 
     def __enter__(self) -> QuorumWatch:
         return self

@@ -52,6 +52,7 @@ _VOTERS_WATCHED_MS: Final = 1_200.0  # two intervals of no-ops and a sample: a v
 _CALL_MS: Final = 1_800.0
 _LEADER_MS: Final = 600.0  # for the leader, before the log is read
 _HELD_MS: Final = 400.0  # for brokers that hold the question for the leader
+_QUORUM_MS: Final = 3_500.0  # for followers that show after their fetch timeout if a leader out of reach leads
 _LIMIT_MS: Final = 2_000.0  # for an area, so that the command ends within 3 s also on a busy host
 _LOG_SHARE: Final = 0.4  # of the limit, for which the nodes wait for the registrations in the log
 _FIRST_LOG_MS: Final = 20_000.0  # the first look may have to read a large log
@@ -156,6 +157,7 @@ class StatusWatch(Closing):
     def _limits_ms(self) -> dict[str, float]:
         limits = dict.fromkeys(self._questions, _LIMIT_MS)
         limits["log"] = limits["partitions"] = self._log_limit_ms()
+        limits["quorum"] = _QUORUM_MS
         if self._deep:
             limits["settings"] = limits["next_failure"] = limits["host"] = _DEEP_LIMIT_MS
         most_ms = _SHARE_OF_TIME * self._log_client.left_ms

@@ -12,6 +12,7 @@ from kafkactl.change.clock import Deadline
 from kafkactl.cluster.api.list import NodeList, list_nodes
 from kafkactl.cluster.api.settings import verify_settings
 from kafkactl.cluster.io.leader_source import LeaderSource
+from kafkactl.cluster.io.metadata_fetch import iterate_metadata_log
 from kafkactl.cluster.io.node_settings import observe_settings
 from kafkactl.cluster.io.view import observe_cluster_state
 from kafkactl.cluster.levels import level_differences
@@ -33,7 +34,7 @@ from tests.kafka.feature_cluster import DENIED, FakeCluster, FakeNode
 
 OPS = Access(login=Login(principal="User:ops", brokers="b1:9092"))
 UP = feature_request("upgrade", metadata="4.3-IV0")
-FOLLOWER = 2
+LEADER, FOLLOWER = 1, 2
 UPDATE_METADATA, SASL_HANDSHAKE, DESCRIBE_QUORUM = 6, 17, 55
 UNSUPPORTED_MECHANISM = 33
 
@@ -106,6 +107,25 @@ def test_node_that_answers_at_a_forwarded_port_is_that_node() -> None:
     (finding,) = [finding for finding in listed.findings if finding.id == "node-not-asked"]
     assert (finding.subject, "out of reach from here" in finding.message) == ("controller 1", True)
     assert not [finding for finding in listed.findings if finding.id == "node-silent"]
+
+
+class Walled(Bastion):
+    """A cluster of which a firewall lets this host reach one controller alone, at its own address."""
+
+    def _described(self, role: Role) -> dict[str, Any]:
+        answer = super()._described(role)
+        for node in answer["Brokers"]:
+            if node["BrokerId"] == self.to:
+                node["Port"] = self.nodes[self.to].address.port
+        return answer
+
+
+def test_followed_controller_that_refuses_connections_is_not_called_stopped() -> None:
+    with Walled().client() as client:
+        listed = list_nodes(client)
+    silent = only(listed.findings, "node-silent")
+    assert silent.subject == "controller 1"
+    assert "no process listens there, or the network does not let this host through" in silent.message
 
 
 def test_node_that_does_not_name_itself_may_be_any_of_the_silent_ones() -> None:
@@ -243,6 +263,15 @@ def test_controller_with_another_password_than_the_others_is_the_one_to_compare(
     unproved = only(proof.findings, "node-not-proved")
     assert (unproved.subject, "refuses" in unproved.message) == ("controller 2", True)
     assert "Other controllers accept" in unproved.next_step
+
+
+def test_log_of_a_leader_that_refuses_the_login_of_others_names_its_listener() -> None:
+    with client_that_one_node_refuses(LEADER, "authentication-failed") as client:
+        listed = list_nodes(client)
+        with pytest.raises(UnreachableError) as caught:
+            list(iterate_metadata_log(client))
+    assert caught.value.advice.startswith("Other controllers accept these client properties")
+    assert only(listed.findings, "metadata-log-not-read").next_step == caught.value.advice
 
 
 def test_expired_certificate_is_not_a_missing_right_to_describe_settings() -> None:

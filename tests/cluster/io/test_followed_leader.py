@@ -1,0 +1,121 @@
+"""A leader that cannot be asked: followers show if it leads, or that silence says nothing from here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafkactl.cluster.io.quorum_view import QuorumObserver
+from kafkactl.cluster.quorum.state import QuorumState
+from kafkactl.core.findings import Finding
+from kafkactl.net.transport import Address
+from kafkactl.playground.broker import FakeBroker, Reply
+from kafkactl.quorum.health import check_health, is_broken
+from kafkactl.status.next_command import Target
+from kafkactl.status.observation import ObservedQuorum
+from kafkactl.status.quorum_area import quorum_area
+from tests.kafka.quorum_nodes import DENIED, VOTE, Quorum, client_at, running
+
+LEADER, FOLLOWER = 2, 3
+SETTINGS = {
+    "controller.quorum.fetch.timeout.ms": "50",
+    "controller.quorum.voters": "1@127.0.0.1:1,2@127.0.0.1:2,3@127.0.0.1:3",
+}
+OLD, PRE_VOTE = (0, 1), (0, 2)
+DEAD = (1, LEADER)
+
+
+def observed(*addresses: Address) -> QuorumState:
+    observer = QuorumObserver(client_at(*addresses), patience_ms=400, watches_followers=True)
+    with observer:
+        return observer.observe()
+
+
+def verdict(state: QuorumState) -> tuple[str, str | None, Any]:
+    findings = check_health(state)
+    seen = ObservedQuorum(state=state, findings=findings, is_broken=is_broken(state, findings))
+    area = quorum_area(replace_quorum(seen), Target())
+    return area.verdict, area.headline, area.counts["leader_id"]
+
+
+def replace_quorum(seen: ObservedQuorum) -> Any:
+    from tests.status.worlds import HEALTHY
+
+    return replace(HEALTHY, quorum=seen)
+
+
+def unreached(state: QuorumState) -> Finding:
+    (found,) = [finding for finding in state.findings if finding.id == "leader-not-reached"]
+    return found
+
+
+def one_follower(quorum: Quorum, votes: tuple[int, int]) -> Address:
+    quorum.controllers[FOLLOWER].ranges[VOTE] = votes
+    return quorum.controllers[FOLLOWER].address
+
+
+def test_voter_that_still_follows_after_its_fetch_timeout_proves_a_leader_out_of_reach() -> None:
+    with running(Quorum(settings=SETTINGS, kraft_version=0, version=1), down=DEAD) as quorum:
+        state = observed(one_follower(quorum, OLD))
+    assert state.leader_out_of_reach
+    assert "it leads out of reach, since controller 3 was observed to fetch from it" in unreached(state).message
+    assert [voter.alive for voter in state.voters] == [None, None, True], "no silence is evidence then"
+    assert verdict(state) == ("unknown", "the leader of the quorum was not reached", None)
+
+
+def test_voter_that_gives_its_leader_up_shows_that_none_leads() -> None:
+    quorum = Quorum(settings=SETTINGS, kraft_version=0, version=1)
+    with running(quorum, down=DEAD):
+        asked: list[int] = []
+
+        def follows(_: Any) -> Reply:
+            asked.append(1)
+            leader = (LEADER, 7) if len(asked) == 1 else (-1, 8)
+            current = {"LeaderId": leader[0], "LeaderEpoch": leader[1]}
+            return Reply(body={"Responses": [{"Partitions": [{"ErrorCode": 6, "CurrentLeader": current}]}]})
+
+        quorum.overrides[FOLLOWER, "Fetch"] = follows
+        state = observed(one_follower(quorum, OLD))
+    assert (state.leader_out_of_reach, len(asked)) == (False, 2)
+    assert "leader-not-reached" not in {finding.id for finding in state.findings}
+    assert verdict(state) == ("problem", "no controller leads the quorum", -1)
+
+
+@pytest.mark.parametrize(
+    ("votes", "settings"),
+    [
+        (PRE_VOTE, SETTINGS),
+        (OLD, {**SETTINGS, "controller.quorum.voters": "1@127.0.0.1:1,2@127.0.0.1:2"}),
+        (OLD, {**SETTINGS, "controller.quorum.fetch.timeout.ms": "60000"}),
+    ],
+    ids=["a voter of 4.0 keeps the leader that it lost", "so does an observer", "nor is a minute waited"],
+)
+def test_follower_that_may_have_lost_its_leader_proves_neither(
+    votes: tuple[int, int], settings: dict[str, str]
+) -> None:
+    with running(Quorum(settings=settings, kraft_version=0, version=1), down=DEAD) as quorum:
+        address = one_follower(quorum, votes)
+        state = observed(address)
+        place = str(quorum.endpoints[LEADER])
+    finding = unreached(state)
+    assert place in finding.evidence["addresses"]
+    assert finding.message.endswith("it has ended, or leads out of reach")
+    headline = "controller 2, which others follow, does not answer here: it has ended, or leads out of reach"
+    assert verdict(state) == ("problem", headline, None)
+
+
+@pytest.mark.parametrize("names_itself", [True, False])
+def test_node_that_runs_and_is_silent_at_its_own_address_shows_that_silence_is_no_evidence(names_itself: bool) -> None:
+    quorum = Quorum(settings={"controller.quorum.fetch.timeout.ms": "50"})
+    if not names_itself:
+        quorum.overrides[FOLLOWER, "DescribeConfigs"] = Reply(body={"Results": [{"ErrorCode": DENIED}]})
+    with running(quorum, down=(1, LEADER, FOLLOWER)):
+        with FakeBroker(quorum.controllers[FOLLOWER].script, versions=quorum.controllers[FOLLOWER].ranges) as forwarded:
+            state = observed(forwarded.address)
+        own = str(quorum.endpoints[FOLLOWER])
+    assert state.leader_out_of_reach
+    assert own in unreached(state).message
+    assert {node.answers for id, node in state.nodes.items() if id != FOLLOWER} <= {None}
+    assert verdict(state) == ("unknown", "the leader of the quorum was not reached", None)
