@@ -117,7 +117,8 @@ class Outcome(StrEnum):
 # Blockers that say nothing of the cluster: a right, a login or an address is missing, and no question was answered.
 NOT_AUTHORISED: Final = "not-authorised"
 LEADER_NOT_REACHED: Final = "leader-not-reached"
-_NOT_ASKED: Final = frozenset({NOT_AUTHORISED, "controller-not-asked", LEADER_NOT_REACHED, "server-not-asked"})
+CONTROLLER_NOT_ASKED: Final = "controller-not-asked"
+_NOT_ASKED: Final = frozenset({NOT_AUTHORISED, CONTROLLER_NOT_ASKED, LEADER_NOT_REACHED, "server-not-asked"})
 NO_ACCESS: Final = "no_access"  # the evidence of a blocker of any id that only missing access led to
 _NO_ACCESS_EXIT_CODE: Final = 4
 

@@ -128,10 +128,10 @@ def check_leader(state: QuorumState) -> Iterator[Finding]:
 
 
 def _unreached_leader(state: QuorumState) -> str:
-    """Return " that answered" if a followed controller, which may lead, did not answer; else an empty text."""
+    """Return " that answered" if a controller that may lead did not answer; else an empty text."""
     followed = {node.leader_id for node in state.nodes.values() if node.leader_id is not None and node.leader_id >= 0}
     reached = {node.id for node in state.nodes.values() if node.answers}
-    return " that answered" if followed - reached else ""
+    return " that answered" if state.leader_out_of_reach or followed - reached else ""
 
 
 def _leaderless_step(state: QuorumState) -> str:
@@ -139,7 +139,10 @@ def _leaderless_step(state: QuorumState) -> str:
     if any(finding.id == VOTERS_ELSEWHERE and finding.severity is Severity.BLOCKER for finding in state.findings):
         return f"Not one voter is missing: see {VOTERS_ELSEWHERE}. No request can change the voters before that."
     if _unreached_leader(state):
-        return "Run the command where that controller can be reached: name every controller, or use --bootstrap-server."
+        return (
+            "Run the command where every controller can be reached and lets this user in: name all of them, or use "
+            "--bootstrap-server."
+        )
     bring_back = "bring back voters until a majority is alive; no request can change the voters before that."
     if state.majority is not None and len(state.voter_keys & state.alive_keys) < state.majority:
         return bring_back.capitalize()

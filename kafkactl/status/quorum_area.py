@@ -37,7 +37,7 @@ def quorum_area(observation: Observation, target: Target) -> AreaStatus:
         joined((_leader_text(found), _voters_text(state), *_absent(state), _survival_text(state))),
         headlines=_headlines(found),
         counts={
-            "leader_id": state.leader_id if state.has_leader or _unreached(found) is None else None,
+            "leader_id": None if _may_lead_elsewhere(found) else state.leader_id,
             "voters": len(state.voters) or None,
             "alive": _alive_count(state),
             "survives": state.tolerates,
@@ -58,6 +58,11 @@ def _verdict(found: ObservedQuorum) -> StatusVerdict:
     return StatusVerdict.OK if is_proven and not is_weak else StatusVerdict.WATCH
 
 
+def _may_lead_elsewhere(found: ObservedQuorum) -> bool:
+    """Return True if no leader answered, and it is not known that none leads."""
+    return not found.state.has_leader and (found.state.leader_out_of_reach or _unreached(found) is not None)
+
+
 def _is_moved(found: ObservedQuorum) -> bool:
     """Return True if voters answer at other addresses than the voter set has, so that they elect no leader."""
     return any(finding.id == VOTERS_ELSEWHERE and finding.severity is Severity.BLOCKER for finding in found.findings)
@@ -72,10 +77,10 @@ def _headlines(found: ObservedQuorum) -> Iterator[str]:
     state = found.state
     if not state.has_leader:
         unreached = _unreached(found)
-        if unreached is None or _is_moved(found):
-            yield "no controller leads the quorum"
-        elif state.leader_out_of_reach:
+        if state.leader_out_of_reach and not _is_moved(found):
             yield "the leader of the quorum was not reached"
+        elif unreached is None or _is_moved(found):
+            yield "no controller leads the quorum"
         else:
             yield f"{unreached.subject}, which others follow, does not answer here: it has ended, or leads out of reach"
     elif found.is_broken:
@@ -111,7 +116,7 @@ def _survival_words(state: QuorumState) -> str:
 def _leader_text(found: ObservedQuorum) -> str:
     if found.state.has_leader:
         return f"{found.state.leader_id} leads"
-    return "no leader" if _unreached(found) is None else "leader not reached"
+    return "leader not reached" if _may_lead_elsewhere(found) else "no leader"
 
 
 def _voters_text(state: QuorumState) -> str:

@@ -13,7 +13,7 @@ from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.settings_verdict import SettingsVerdict, verdict_of
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding
-from kafkactl.core.frozen import frozen
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Role
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def verify_settings(
     cannot be asked. A silent node costs a fifth of `timeout_ms` at most. Raises InputError for a file that cannot be
     read, UnreachableError if no node answers.
     """
+    unlisted: tuple[Finding, ...] = ()
     files = [node for path in configs for node in read_settings_file(os.fspath(path))]
     if client is None:
         cluster_id, active, seen = None, None, SettingsView(nodes=tuple(files), unread=())
@@ -68,7 +69,11 @@ def verify_settings(
         cluster_id, active = view.state.cluster_id, view.state.active_controller
         # Brokers name controllers in the answer about the quorum, controllers name brokers in the log alone.
         causes = {Role.CONTROLLER: view.state.leader_error, Role.BROKER: view.state.log_error}
-        unknown = {role: cause for role, cause in causes.items() if cause is not None}
+        known = {seat.role for seat in view.seats}
+        unknown = {role: cause for role, cause in causes.items() if cause is not None and role not in known}
+        # Nodes that only the log names were not read: brokers that are fenced, controllers that do not vote.
+        unlisted = tuple(finding for finding in view.findings if finding.id == state_view.LOG_NOT_READ)
     unread = [(node.name, node.role, node.live, node.why, node.reason, node.step) for node in seen.unread]
     verdict = verdict_of(seen.nodes, unread, unknown)
+    verdict = changed(verdict, findings=(*verdict.findings, *unlisted))
     return SettingsVerification(cluster_id=cluster_id, active_controller=active, verdict=verdict)

@@ -81,11 +81,18 @@ def telling_visits(visits: Sequence[Visit]) -> Sequence[Visit]:
 
 
 def may_lead_elsewhere(state: QuorumState, visits: Sequence[Visit]) -> bool:
-    """Return True if a followed controller that was not reached leads, or nothing speaks against it."""
-    unreached = unreached_leaders(visits)
-    if state.has_leader or not unreached:
+    """Return True if no leader answered, and a controller that was not asked leads, or nothing speaks against it.
+
+    That is one that others follow; if none names a leader, one that runs and does not let this user in.
+    """
+    if state.has_leader:
         return False
-    return not any(node.answers is False for id, node in state.nodes.items() if id in unreached)
+    unreached = unreached_leaders(visits)
+    if unreached:
+        return not any(node.answers is False for id, node in state.nodes.items() if id in unreached)
+    leaderless = {visit.id for visit in visits if visit.leader_id == NO_LEADER}
+    is_proven = state.majority is not None and len(leaderless & {voter.id for voter in state.voters}) >= state.majority
+    return not is_proven and any(visit.answers is None and visit.error is not None for visit in visits)
 
 
 def forwarded_addresses(visits: Sequence[Visit]) -> list[str]:

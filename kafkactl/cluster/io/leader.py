@@ -11,6 +11,7 @@ from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import LEADER_NOT_REACHED, NOT_AUTHORISED
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
+from kafkactl.kafka.other_login import add_login_step
 from kafkactl.protocol.schema.rights import not_authorised
 
 NO_LEADER = "no-active-controller"
@@ -31,6 +32,7 @@ NO_ACCESS = frozenset(
 
 def leader_error(client: Client, error: UnreachableError, patience_ms: float) -> UnreachableError:
     """Return why the leader was not asked, as far as the controllers that answered show it; else `error` itself."""
+    add_login_step(error, client, named=client.role)
     if error.id != NO_LEADER or client.role is Role.BROKER:
         return error
     with QuorumObserver(client, patience_ms=patience_ms) as observer:
@@ -41,7 +43,7 @@ def leader_error(client: Client, error: UnreachableError, patience_ms: float) ->
         visits = observer.visits
     found = next((finding for finding in state.findings if finding.id == LEADER_NOT_REACHED), None)
     if found is not None and not state.has_leader:
-        return UnreachableError(found.message, id=found.id)
+        return UnreachableError(found.message, id=found.id, next_step=found.next_step or None)
     refusing = [visit for visit in visits if "Fetch" in visit.denied]
     if refusing and not any(visit.leader_id is not None for visit in visits):
         where = ", ".join(str(visit.address) for visit in refusing)

@@ -11,7 +11,7 @@ from kafkactl.cluster.quorum.identity import check_disks
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import VOTERS_ELSEWHERE, Mode, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import address_key
-from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, Severity, note, warning
+from kafkactl.core.findings import CONTROLLER_NOT_ASKED, LEADER_NOT_REACHED, Finding, Severity, note, warning
 from kafkactl.core.values import Role
 from kafkactl.kafka.other_login import LOGIN_ERRORS, login_step
 from kafkactl.protocol.schema.rights import denied_text, request_rights
@@ -44,17 +44,14 @@ def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
             errors=sorted({visit.error.id for visit in away if visit.error}),
         )
         return
-    named = Role.BROKER if any(visit.role is Role.BROKER for visit in visits) else Role.CONTROLLER
     # A broker in ZooKeeper mode, in a migration, knows of no quorum: those on KRaft and the controllers were asked.
     on_zookeeper = [visit for visit in visits if visit.versions is not None and visit.versions.is_zookeeper_mode]
     failed = [visit for visit in visits if visit.error is not None and visit not in on_zookeeper]
     closed = [visit for visit in failed if visit.answers is not False]
     silent = [visit for visit in failed if visit.answers is False and visit.expected_id is None]
-    accepted = {visit.role for visit in visits if visit.role is not None and visit.error is None}
     for visit in closed + silent:
         assert visit.error is not None
         evidence = {"address": str(visit.address), "error": visit.error.id}
-        asked = Role.BROKER if visit.role is Role.BROKER else Role.CONTROLLER
         if _waits_for_leader(visit):
             name = f"broker {visit.address if visit.id is None else visit.id}"
             yield warning(
@@ -66,12 +63,21 @@ def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
             )
             continue
         yield warning(
-            "controller-not-asked" if visit in closed else "bootstrap-node-silent",
+            CONTROLLER_NOT_ASKED if visit in closed else "bootstrap-node-silent",
             _name(visit),
             f"{_name(visit)} could not be asked: {visit.error.message}",
-            login_step(visit.error, asked=asked, named=named, accepted=accepted),
+            _step(visit, visits),
             **evidence,
         )
+
+
+def _step(visit: Visit, visits: Sequence[Visit]) -> str:
+    """Return the next step for a node that was not asked, by what other nodes accept."""
+    assert visit.error is not None
+    named = Role.BROKER if any(other.role is Role.BROKER for other in visits) else Role.CONTROLLER
+    accepted = {other.role for other in visits if other.role is not None and other.error is None}
+    asked = Role.BROKER if visit.role is Role.BROKER else Role.CONTROLLER
+    return login_step(visit.error, asked=asked, named=named, accepted=accepted)
 
 
 def _login_steps(visits: Sequence[Visit]) -> str:
@@ -105,32 +111,36 @@ def _leader_not_reached(state: QuorumState, visits: Sequence[Visit]) -> Iterator
     """Report a followed controller that could not be asked: it may lead, and be unreachable from here."""
     if state.has_leader:
         return
-    forwarded = forwarded_addresses(visits)
     for leader_id, follower in unreached_leaders(visits).items():
-        leader, where = f"controller {leader_id}", sorted(str(at.address) for at in visits if at.id == leader_id)
+        leader, at = f"controller {leader_id}", [visit for visit in visits if visit.id == leader_id]
+        closed = next((visit for visit in at if visit.error is not None and visit.answers is None), None)
+        where = sorted(str(visit.address) for visit in at)
         places = f" ({', '.join(where)})" if where else ""
-        message = (
-            f"{_name(follower)} follows {leader} in epoch {follower.leader_epoch}, and {leader}{places} could not be "
-            "reached from here: "
+        what = (
+            f"could not be asked: {closed.error.message}"
+            if closed is not None and closed.error is not None
+            else f"could not be reached from here: {_what_follows(follower, visits)}"
         )
-        if follower.still_follows:
-            message += f"it leads out of reach, since {_name(follower)} was observed to fetch from it"
-        elif forwarded:
-            message += (
-                "it may lead out of reach, since nodes that run do not answer at their own addresses from here either "
-                f"({', '.join(forwarded)})"
-            )
-        elif state.leader_out_of_reach:
-            message += "it may have ended, or may lead out of reach"
-        else:
-            message += "it has ended, or leads out of reach"
         yield warning(
             LEADER_NOT_REACHED,
             leader,
-            message,
+            f"{_name(follower)} follows {leader} in epoch {follower.leader_epoch}, and {leader}{places} {what}",
+            "" if closed is None else _step(closed, visits),
             leader_epoch=follower.leader_epoch,
             addresses=where,
         )
+
+
+def _what_follows(follower: Visit, visits: Sequence[Visit]) -> str:
+    """Return the conclusion about a followed controller that does not answer."""
+    if follower.still_follows:
+        return f"it leads out of reach, since {_name(follower)} was observed to fetch from it"
+    if forwarded := forwarded_addresses(visits):
+        return (
+            "it may lead out of reach, since nodes that run do not answer at their own addresses from here either "
+            f"({', '.join(forwarded)})"
+        )
+    return "it may have ended, or may lead out of reach"
 
 
 def _voters_unknown(state: QuorumState) -> Iterator[Finding]:

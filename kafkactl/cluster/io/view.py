@@ -35,6 +35,7 @@ from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, request_body
 
+LOG_NOT_READ = "metadata-log-not-read"
 PATIENCE_MS = 5_000.0
 _SOON_MS = 500.0  # after which a node named at the start is waited for while the others are asked
 _LEADER_MAY_BE_THERE = frozenset({"not-authorised", "quorum-not-described", "request-not-supported"})
@@ -269,9 +270,7 @@ class _ClusterObserver(Closing):
         except (UnreachableError, DecodeError) as error:
             self.log_error = error
             self._errors += [error] if isinstance(error, UnreachableError) else []
-            self.findings.append(
-                _not_seen("metadata-log-not-read", "metadata log", "who is registered is not known", error)
-            )
+            self.findings.append(_not_seen(LOG_NOT_READ, "metadata log", "who is registered is not known", error))
 
     def _seats(self, places: Iterable[Place]) -> tuple[Seat, ...]:
         return seats(

@@ -11,7 +11,8 @@ from kafkactl.cluster.io.quorum_view import QuorumObserver, assembled
 from kafkactl.cluster.quorum.liveness import WATCH_MS, is_same_quorum, watch, with_lives
 from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.core.answers import by_fields, json_of, read_fields
-from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import CONTROLLER_NOT_ASKED, LEADER_NOT_REACHED, Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
 from kafkactl.quorum.differences import quorum_differences
@@ -86,6 +87,14 @@ class QuorumDescription:
     def from_dict(cls, saved: Mapping[str, Any]) -> QuorumDescription:
         """Return a saved answer. Of the state it has what is shown. Raises ValueError if it has another shape."""
         return read_fields(cls, {**saved, "state": {**saved, "nodes": {}, "findings": []}})
+
+
+def check_leader_reached(found: QuorumDescription) -> None:
+    """Raise UnreachableError with the reason if no leader answered, and a controller that was not asked may lead."""
+    ids = {LEADER_NOT_REACHED} if not found.state.leader_out_of_reach else {LEADER_NOT_REACHED, CONTROLLER_NOT_ASKED}
+    reasons = [finding for finding in found.findings if finding.id in ids]
+    if reasons and not found.state.has_leader:
+        raise UnreachableError(reasons[-1].message, id=reasons[-1].id, next_step=reasons[0].advice)
 
 
 def differences(before: QuorumDescription, after: QuorumDescription) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ from kafkactl.metadata.io.source import LogSource
 from kafkactl.net.transport import Address, parse_addresses
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.quorum.api.observation import describe
+from kafkactl.quorum.api.observation import check_leader_reached, describe
 from kafkactl.roll.inventory import RollInventory, RollInventoryNode
 from kafkactl.roll.io.saved import JOURNAL_SUBJECT, CapturedRoll
 from kafkactl.roll.observation import (
@@ -243,24 +243,30 @@ class RollObserver:
     def _cluster(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
         """Return the answers of `quorum describe` and `nodes list`; by brokers if no controller answers."""
         quorum: dict[str, Any] | None = None
+        leaderless: dict[str, Any] | None = None
         listed: dict[str, Any] | None = None
         errors: list[tuple[str, Role, KafkactlError]] = []
         patience_ms = min(_SILENT_MS, _SHARE * self._timeout_ms)
         for client in self.clients():
             with client:
                 try:
-                    quorum = quorum or describe(client, patience_ms=patience_ms).to_dict()
+                    if quorum is None:
+                        found = describe(client, patience_ms=patience_ms)
+                        leaderless = None if found.state.leader_out_of_reach else found.to_dict()
+                        check_leader_reached(found)
+                        quorum = leaderless
                 except KafkactlError as error:
                     errors.append(("quorum", client.role, error))
                 if quorum is not None and not _has_leader(quorum):
                     break  # registrations and log are the leader's
                 try:
-                    found = list_nodes(client, timeout_ms=5 * patience_ms).to_dict()
-                    listed = found if listed is None or _knows_more(found, listed) else listed
+                    rows = list_nodes(client, timeout_ms=5 * patience_ms).to_dict()
+                    listed = rows if listed is None or _knows_more(rows, listed) else listed
                 except KafkactlError as error:
                     errors.append(("nodes", client.role, error))
             if quorum is not None and listed is not None and _knows_registrations(listed):
                 break
+        quorum = quorum or leaderless
         for what, role, reason in errors:
             if (quorum if what == "quorum" else listed) is None:
                 text = f"the {what} could not be observed: {reason.message}"

@@ -101,7 +101,7 @@ def test_follower_that_may_have_lost_its_leader_proves_neither(
         place = str(quorum.endpoints[LEADER])
     finding = unreached(state)
     assert place in finding.evidence["addresses"]
-    assert finding.message.endswith("it has ended, or leads out of reach")
+    assert finding.message.endswith("it may have ended, or may lead out of reach")
     headline = "controller 2, which others follow, does not answer here: it has ended, or leads out of reach"
     assert verdict(state) == ("problem", headline, None)
 

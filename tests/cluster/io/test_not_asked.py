@@ -28,6 +28,7 @@ from kafkactl.kafka.cluster_view import role_of
 from kafkactl.kafka.connection import Access, Connection
 from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, Reply
 from kafkactl.protocol.schema.rights import Login
+from kafkactl.quorum.api.observation import check_leader_reached
 from kafkactl.quorum.api.observation import describe as describe_quorum
 from kafkactl.status.api import cluster_status
 from tests.kafka.feature_cluster import DENIED, FakeCluster, FakeNode
@@ -82,6 +83,10 @@ def answers(listed: NodeList) -> dict[int, bool | None]:
 def only(findings: tuple[Finding, ...], id: str) -> Finding:
     (found,) = [finding for finding in findings if finding.id == id]
     return found
+
+
+def only_of(findings: tuple[Finding, ...], id: str, subject: str) -> Finding:
+    return only(tuple(finding for finding in findings if finding.subject == subject), id)
 
 
 def test_leader_out_of_reach_differs_from_a_missing_leader() -> None:
@@ -247,11 +252,13 @@ class OneRefuses:
 
 
 @contextlib.contextmanager
-def client_that_one_node_refuses(node_id: int, id: str) -> Iterator[Client]:
-    cluster = FakeCluster()
-    with cluster.client(Role.BROKER) as given:
+def client_that_one_node_refuses(
+    node_id: int, id: str, role: Role = Role.BROKER, cluster: FakeCluster | None = None
+) -> Iterator[Client]:
+    cluster = cluster or FakeCluster()
+    with cluster.client(role) as given:
         access = Access(authenticator=OneRefuses(cluster, node_id, id), login=OPS.login)
-        with Client(given.bootstrap, Role.BROKER, access=access, limits=cluster.limits) as client:
+        with Client(given.bootstrap, role, access=access, limits=cluster.limits) as client:
             yield client
 
 
@@ -274,12 +281,56 @@ def test_log_of_a_leader_that_refuses_the_login_of_others_names_its_listener() -
     assert only(listed.findings, "metadata-log-not-read").next_step == caught.value.advice
 
 
+class Following(Bastion):
+    """A cluster whose follower names the leader, all of it in reach."""
+
+    client = FakeCluster.client
+    _described = FakeCluster._described
+    _quorum = FakeCluster._quorum
+
+
+@pytest.mark.parametrize("cluster_class", [FakeCluster, Following], ids=["not named by a follower", "named"])
+def test_controller_that_refuses_the_login_may_lead(cluster_class: type[FakeCluster]) -> None:
+    with client_that_one_node_refuses(LEADER, "authentication-failed", Role.CONTROLLER, cluster_class()) as client:
+        found = describe_quorum(client)
+        with pytest.raises(UnreachableError) as planned:
+            plan_change(client, UP)
+        with pytest.raises(UnreachableError) as caught:
+            check_leader_reached(found)
+    assert found.state.leader_out_of_reach
+    assert only(found.findings, "no-quorum-leader").message == "no controller that answered leads the quorum"
+    assert (planned.value.exit_code, caught.value.exit_code) == (4, 4)
+    for error in (planned.value, caught.value):
+        assert error.advice.startswith("Other controllers accept these client properties"), error
+
+
 def test_expired_certificate_is_not_a_missing_right_to_describe_settings() -> None:
     with client_that_one_node_refuses(FOLLOWER, "certificate-expired") as client:
         found = verify_settings(client)
     unread = only(found.verdict.findings, "node-settings-not-read")
     assert unread.subject == "controller 2"
     assert unread.advice.startswith("Install a new certificate on the node")
+
+
+def test_settings_of_nodes_that_only_the_log_names_are_not_called_equal() -> None:
+    cluster = FakeCluster()
+    cluster.denied = {"Fetch"}
+    with cluster.client(Role.BROKER) as given, Client(given.bootstrap, Role.BROKER, access=OPS) as client:
+        found = verify_settings(client)
+    unlisted = only(found.findings, "metadata-log-not-read")
+    assert "--operation ClusterAction --cluster" in unlisted.next_step
+
+
+def test_reason_why_settings_are_unknown_is_that_of_the_nodes_themselves() -> None:
+    cluster = FakeCluster()
+    cluster.denied = {"DescribeQuorum"}
+    for node in cluster.nodes.values():
+        node.answers["DescribeConfigs"] = Reply(body={"Results": [{"ErrorCode": DENIED}]})
+    with cluster.client(Role.BROKER) as given, Client(given.bootstrap, Role.BROKER, access=OPS) as client:
+        found = verify_settings(client)
+    brokers, controllers = (only_of(found.findings, "no-settings-of-role", role) for role in ("brokers", "controllers"))
+    assert "DescribeQuorum" not in brokers.message and "--operation DescribeConfigs" in brokers.next_step
+    assert "DescribeQuorum" in controllers.message and "--operation Describe " in controllers.next_step
 
 
 def test_levels_are_not_proved_if_the_controllers_are_not_known() -> None:

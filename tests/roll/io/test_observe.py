@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
+from kafkactl.kafka.client_config import ClientConfig
+from kafkactl.kafka.connection import Access, Connection
+from kafkactl.net.transport import Address
 from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.roll.api.observing import observe, save_observation
 from kafkactl.roll.inventory import RollInventory, RollInventoryNode, parse_roll_inventory
@@ -120,3 +124,26 @@ def test_cluster_without_any_answer_is_an_error_and_nothing_is_saved(tmp_path: P
         save_observation(inventory, tmp_path / "out", timeout_ms=MS)
     assert caught.value.id == "cluster-not-reached"
     assert not (tmp_path / "out").exists()
+
+
+class RefusedAt:
+    """A login that one listener refuses."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+
+    def authenticate(self, connection: Connection, _deadline: Deadline) -> float | None:
+        if connection.address == self.address:
+            raise UnreachableError(f"{connection.address} refuses", id="authentication-failed")
+        return None
+
+
+def test_leader_that_refuses_the_login_is_not_a_missing_leader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeQuorum(voters=(1, 2, 3)) as quorum:
+        refused = Access(authenticator=RefusedAt(quorum.address(1)))
+        monkeypatch.setattr(ClientConfig, "access", lambda *_, **__: refused)
+        seen = observe(inventory_of(quorum, tmp_path), timeout_ms=MS)
+    assert seen.quorum_view is None
+    (unknown,) = [found for found in seen.findings if (found.id, found.subject) == ("cluster-not-observed", "quorum")]
+    assert "refuses" in unknown.message
+    assert "Other controllers accept these client properties" in unknown.next_step
