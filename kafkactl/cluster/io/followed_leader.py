@@ -8,7 +8,7 @@ of the finalized levels, the log start and the high watermark of its Fetch stay)
   in a static quorum is it known who votes. From 4.0 on (KIP-996) a voter keeps the leader that it lost until it hears
   of an election; observers always do.
 - A node that runs, and does not answer at the address under which the cluster knows it, shows that these addresses do
-  not lead to nodes from here: a forwarded port. The silence of others at such addresses is no evidence.
+  not lead to nodes from here: a forwarded port. The silence of others at such addresses proves nothing.
 """
 
 from __future__ import annotations

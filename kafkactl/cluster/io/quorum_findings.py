@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kafkactl.cluster.io.configured import STATIC_VOTERS
 from kafkactl.cluster.io.followed_leader import forwarded_addresses, unreached_leaders
-from kafkactl.cluster.io.quorum_visit import Visit, are_out_of_reach
+from kafkactl.cluster.io.quorum_visit import Visit, are_out_of_reach, is_stranger
 from kafkactl.cluster.quorum.identity import check_disks
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import VOTERS_ELSEWHERE, Mode, QuorumState, Replica
@@ -21,6 +21,7 @@ def visit_findings(state: QuorumState, visits: Sequence[Visit], disks: Sequence[
     """Report nodes that were not asked, and answers that contradict each other."""
     yield from _not_asked(visits)
     yield from _denied(visits)
+    yield from _strangers(state, visits)
     yield from _leader_not_reached(state, visits)
     yield from _voters_unknown(state)
     yield from _unlike_registration(state, visits)
@@ -104,6 +105,23 @@ def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:
                 request=request,
                 addresses=where,
                 operation=needed.right.operation,
+            )
+
+
+def _strangers(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
+    """Report addresses of another cluster whose node has the id of a node of this one."""
+    for visit in visits:
+        node = None if visit.id is None else state.nodes.get(visit.id)
+        if visit.view is None or not is_stranger(visit, state.cluster_id):
+            continue
+        if node is None or node.cluster_id != visit.view.cluster_id:
+            yield warning(
+                "node-of-another-cluster",
+                str(visit.address),
+                f"{visit.address} answers as a node of cluster {visit.view.cluster_id}, not of "
+                f"{state.cluster_id}: left out",
+                "Name the addresses of one cluster only.",
+                cluster_id=visit.view.cluster_id,
             )
 
 

@@ -24,6 +24,7 @@ from kafkactl.cluster.io.quorum_visit import (
     FETCH_TIMEOUT,
     Visit,
     believed_leader,
+    is_stranger,
     nodes_of,
     of_cluster,
     visit_node,
@@ -355,21 +356,20 @@ def assembled(
 ) -> QuorumState:
     """Return the state of these visits, disks and registrations. `cluster_id` None: the cluster named first."""
     cluster_id = cluster_id or _cluster_id(visits, disks)
-    same = [visit for visit in visits if visit.view is None or cluster_id in (None, visit.view.cluster_id)]
-    answers = [visit.answer for visit in same if visit.answer is not None]
+    same = [visit for visit in visits if not is_stranger(visit, cluster_id)]
     telling = telling_visits(visits)
     state = quorum_state(
         cluster_id=cluster_id,
-        answers=answers,
-        nodes=tuple(nodes_of(telling)),
+        answers=[visit.answer for visit in same if visit.answer is not None],
+        nodes=tuple(nodes_of(telling, cluster_id)),
         disks=[disk for disk in disks if disk.cluster_id in (None, cluster_id)],
         registrations=registrations,
         heard={str(visit.address): visit.versions for visit in same if visit.versions is not None},
         configured=_voters_configured(visits),
         alive_within_ms=_alive_within_ms(visits),
     )
-    state = changed(state, probes=tuple(_probes(telling, state.voters)))
-    state = changed(state, leader_out_of_reach=may_lead_elsewhere(state, visits))
+    probes = tuple(_probes(telling, state.voters))
+    state = changed(state, probes=probes, leader_out_of_reach=may_lead_elsewhere(state, visits))
     return changed(state, findings=state.findings + tuple(visit_findings(state, visits, disks)))
 
 

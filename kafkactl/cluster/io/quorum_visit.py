@@ -283,17 +283,30 @@ def _not_described(address: Address, code: int, text: str) -> UnreachableError:
     )
 
 
-def nodes_of(visits: Iterable[Visit]) -> Iterator[ClusterNode]:
-    """Yield the facts of each node from its best visit: an answered one, at a controller's listener if possible."""
+def nodes_of(visits: Iterable[Visit], cluster_id: str | None = None) -> Iterator[ClusterNode]:
+    """Yield the facts of each node from its best visit: an answered one, at a controller's listener if possible.
+
+    A node of another cluster than `cluster_id` has the ids of nodes of this one, and says nothing of them.
+    """
     best: dict[int, Visit] = {}
     for visit in visits:
         # An address where another node answers says nothing about the node that was expected there.
         id = visit.id
-        if id is not None and (id not in best or _weight(visit) > _weight(best[id])):
+        if id is not None and (id not in best or _weight(visit, cluster_id) > _weight(best[id], cluster_id)):
             best[id] = visit
     for id, visit in sorted(best.items()):
         yield node_of(visit, id, visit.role or Role.CONTROLLER)
 
 
-def _weight(visit: Visit) -> tuple[bool, bool, bool]:
-    return visit.answers is True, visit.role is Role.CONTROLLER, visit.answers is None
+def is_stranger(visit: Visit, cluster_id: str | None) -> bool:
+    """Return True if the node at this address belongs to another cluster."""
+    return visit.view is not None and cluster_id not in (None, visit.view.cluster_id)
+
+
+def _weight(visit: Visit, cluster_id: str | None) -> tuple[bool, bool, bool, bool]:
+    return (
+        not is_stranger(visit, cluster_id),
+        visit.answers is True,
+        visit.role is Role.CONTROLLER,
+        visit.answers is None,
+    )

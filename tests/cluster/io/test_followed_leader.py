@@ -107,7 +107,7 @@ def test_follower_that_may_have_lost_its_leader_proves_neither(
 
 
 @pytest.mark.parametrize("names_itself", [True, False])
-def test_node_that_runs_and_is_silent_at_its_own_address_shows_that_silence_is_no_evidence(names_itself: bool) -> None:
+def test_node_that_runs_and_is_silent_at_its_own_address_makes_other_silence_uncertain(names_itself: bool) -> None:
     quorum = Quorum(settings={"controller.quorum.fetch.timeout.ms": "50"})
     if not names_itself:
         quorum.overrides[FOLLOWER, "DescribeConfigs"] = Reply(body={"Results": [{"ErrorCode": DENIED}]})

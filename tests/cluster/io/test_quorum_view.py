@@ -289,6 +289,17 @@ def test_of_two_leaders_the_one_of_the_newer_epoch_counts():
     assert ids(check_health(state)) == {"superseded-leader"}
 
 
+def test_controller_of_another_cluster_does_not_answer_for_a_dead_one_of_its_id():
+    other_id = "AAAAAAAAAAAAAAAAAAAAEQ"
+    with running(Quorum(), down=(3,)) as quorum, running(Quorum(cluster_id=other_id, epoch=99)) as other:
+        stranger = other.controllers[3].address
+        state = look_at(quorum.controllers[1].address, stranger)
+    assert (state.cluster_id, state.nodes[3].answers, state.voters[2].alive) == (CLUSTER_ID, False, None)
+    found = [finding for finding in state.findings if finding.id == "node-of-another-cluster"]
+    assert str(stranger) in {finding.subject for finding in found}
+    assert {finding.evidence["cluster_id"] for finding in found} == {other_id}
+
+
 def test_controllers_of_two_clusters_are_not_mixed():
     with running(Quorum()) as quorum, running(Quorum(cluster_id="AAAAAAAAAAAAAAAAAAAAEQ", epoch=99)) as other:
         state = look_at(quorum.controllers[1].address, other.controllers[2].address)
