@@ -58,15 +58,20 @@ def make_found(folder: Path, files: Filesystem, *, mode: int | None = None) -> N
     found = missing[-1].parent if missing else folder
     sync_found_name(found, files)
     for path in reversed(missing):
-        with contextlib.suppress(FileExistsError):
-            files.mkdir(str(path))
-            if mode is not None:
-                _set_mode(path, mode, files)
-        files.fsync_directory(str(path.parent))
+        above = files.open_folder(str(path.parent))
+        try:
+            with contextlib.suppress(FileExistsError):
+                files.mkdir(str(path), at=above)
+                if mode is not None:
+                    _set_mode(path, mode, files, above)
+            files.fsync_directory(str(path.parent), at=above)
+        finally:
+            files.close(above)
 
 
-def _set_mode(path: Path, mode: int, files: Filesystem) -> None:
-    descriptor = files.open_folder(str(path))
+def _set_mode(path: Path, mode: int, files: Filesystem, above: int) -> None:
+    """Set the mode of a folder that was just made; a link that has taken its name by now is an error."""
+    descriptor = files.open_folder(str(path), at=above)
     try:
         files.chmod(descriptor, mode)
     finally:

@@ -149,24 +149,30 @@ def _staged(parent: Path, prefix: str) -> Iterator[tuple[int, Path]]:
         os.close(descriptor)
 
 
-def put_in_place(new: Path, place: Path, old: Path) -> bool:
+def put_in_place(new: Path, place: Path, old: Path) -> None:
     """Move a folder to its place; a folder that is there is exchanged in one step if the system can, else by `old`.
 
-    Returns True if the earlier folder is at `old` now. Raises OSError.
+    After an exchange the earlier folder is at `new`. At `old` it is removed by its descriptor, because another user may
+    own the folder around it and put a folder of root's there. Raises OSError.
     """
-    if not place.exists():
-        new.rename(place)
-        return False
-    if exchanged(new, place):
-        return False
-    place.rename(old)
     try:
+        earlier = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
         new.rename(place)
-    except OSError:
-        with contextlib.suppress(OSError):
-            old.rename(place)
-        raise
-    return True
+        return
+    try:
+        if exchanged(new, place):
+            return
+        place.rename(old)
+        try:
+            new.rename(place)
+        except OSError:
+            with contextlib.suppress(OSError):
+                old.rename(place)
+            raise
+        remove_held(earlier, old)
+    finally:
+        os.close(earlier)
 
 
 def _new_folder(parent: Path, prefix: str) -> tuple[int, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ from kafkactl.core.findings import Outcome
 from kafkactl.dryrun.io.detail_files import make_folder
 from kafkactl.files.contexts_edit import change_contexts, with_context
 from kafkactl.files.filesystem import OsFilesystem
-from kafkactl.files.found import sync_found_file, sync_found_name
+from kafkactl.files.found import make_found, sync_found_file, sync_found_name
 from kafkactl.files.journal import open_journal
 from kafkactl.files.plan_files import settle_plan
 from kafkactl.files.whole_file import make_folders
@@ -243,3 +244,18 @@ def test_special_or_foreign_files_are_not_synced(
     monkeypatch.setattr(os, "access", lambda *_: False)
     sync_found_name(tmp_path)
     assert synced == []
+
+
+def test_link_in_place_of_a_new_folder_gets_no_mode(tmp_path: Path) -> None:
+    victim, new = tmp_path / "victim", tmp_path / "new"
+    victim.mkdir(mode=0o755)
+
+    class Swapped(OsFilesystem):
+        def mkdir(self, path: str, *, at: int | None = None) -> None:
+            super().mkdir(path, at=at)
+            new.rename(tmp_path / "aside")
+            new.symlink_to(victim)
+
+    with pytest.raises(OSError, match=r"Not a directory|symbolic"):
+        make_found(new, Swapped(), mode=0o700)
+    assert stat.S_IMODE(victim.stat().st_mode) == 0o755

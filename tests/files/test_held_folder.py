@@ -11,9 +11,10 @@ import pytest
 from kafkactl.core.errors import FailedError
 from kafkactl.dryrun.detail_tables import INT, Table
 from kafkactl.dryrun.io.detail_files import write_details
+from kafkactl.files import whole_file as whole_files
 from kafkactl.files import word_cache
 from kafkactl.files.held_folder import held_folder, is_others
-from kafkactl.files.whole_file import staging_folder, whole_file, whole_folder, write_whole
+from kafkactl.files.whole_file import put_in_place, staging_folder, whole_file, whole_folder, write_whole
 from kafkactl.migration.io import rendered_files
 from kafkactl.spark.export.local_files import export_to
 
@@ -79,6 +80,29 @@ def test_folder_that_was_put_in_place_of_the_temporary_one_is_not_removed(tmp_pa
         found.rename(tmp_path / "aside")
         kept.rename(found)
     assert (found / "inside").is_dir()
+    assert not list((tmp_path / "aside").iterdir())
+
+
+def test_earlier_folder_alone_is_removed_where_folders_cannot_be_exchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new, place, old, other = (tmp_path / name for name in ("new", "place", ".place.old", "other"))
+    for folder in (new, place, other):
+        (folder / "inside").mkdir(parents=True)
+        (folder / folder.name).touch()
+    monkeypatch.setattr(whole_files, "exchanged", lambda *_: False)
+    rename = Path.rename
+
+    def swapped(self: Path, target: Path) -> Path:
+        if self == new:  # the earlier folder has its other name by now
+            rename(old, tmp_path / "aside")
+            rename(other, old)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", swapped)
+    put_in_place(new, place, old)
+    assert sorted(path.name for path in place.iterdir()) == ["inside", "new"]
+    assert sorted(path.name for path in old.iterdir()) == ["inside", "other"]
     assert not list((tmp_path / "aside").iterdir())
 
 

@@ -16,6 +16,7 @@ from kafkactl.core.errors import FailedError, InputError
 from kafkactl.features.api.cluster import change_levels, feature_request
 from kafkactl.files.clock import SystemClock
 from kafkactl.files.hook_calls import ask_node
+from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.files.local_hooks import get_config, put_config
 from kafkactl.files.whole_file import make_folders, write_whole
 from kafkactl.roll.driver.ports import LevelChange
@@ -104,7 +105,8 @@ class LiveRoll:
         try:
             for place in places:
                 make_folders(place.parent, mode=0o700)
-                if not place.exists():
+                is_kept = place.exists() and (place.name != name or read_whole(place, InputKind.KEPT) == content)
+                if not is_kept:
                     write_whole(place, content, mode=_OWNER_ONLY)
         except OSError as error:
             text = f"{self.kept}: the configuration before cannot be kept: {error.strerror or error}"

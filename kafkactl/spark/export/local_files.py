@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,9 +71,7 @@ class Export:
 
 def _replace(new: Path, place: Path) -> None:
     """Replace a folder. An earlier folder stays next to it if the process is killed between two renames."""
-    old = place.with_name(f".{place.name}.old")
-    if put_in_place(new, place, old):
-        shutil.rmtree(old, ignore_errors=True)
+    put_in_place(new, place, place.with_name(f".{place.name}.old"))
 
 
 @contextmanager

@@ -14,7 +14,6 @@ _PORTS = frozenset({"files", "_files", "port"})
 # Modules that write by path through the port, none of which gives a file to another user.
 BY_PATH = {
     "kafkactl/files/contexts_edit.py": "the contexts of the user who runs the command",
-    "kafkactl/files/found.py": "folders that are made for the user who runs the command",
     "kafkactl/files/journal.py": "a journal, which stays the user's own, in a folder that is named",
     "kafkactl/storage/io/receipts.py": "receipts, which stay the user's own, in a folder that is named",
 }

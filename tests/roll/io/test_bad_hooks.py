@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.words import Verb
+from kafkactl.core.errors import FailedError
 from kafkactl.roll.inventory import RollInventory, parse_roll_inventory
 from kafkactl.roll.io.live import LiveRoll
 from kafkactl.roll.io.observe import RollObserver
@@ -85,3 +88,18 @@ def test_bad_hook_of_a_step_ends_in_time_and_without_secrets(tmp_path: Path, cod
 def test_process_is_gone_only_if_the_hook_shows_it(tmp_path: Path, code: str, running: bool | None) -> None:
     port = LiveRoll(inventory(tmp_path, is_running=code), observe_ms=1_000, stop_ms=1_500, tell=lambda _: None)
     assert port.is_running(11) is running
+
+
+def test_kept_file_with_another_content_is_replaced(tmp_path: Path) -> None:
+    port = LiveRoll(inventory(tmp_path), observe_ms=1_000, stop_ms=1_000, tell=lambda _: None)
+    port.kept = tmp_path / "roll.jsonl.kept"
+    port.kept.mkdir()
+    place = port.kept / hashlib.sha256(b"node.id=11\n").hexdigest()
+    for planted in ("", "node.id=12\n"):
+        place.write_text(planted)
+        assert port.keep(b"node.id=11\n", folder=None, node_id=11) == place.name
+        assert place.read_bytes() == b"node.id=11\n"
+    place.unlink()
+    os.mkfifo(place)
+    with pytest.raises(FailedError, match="a FIFO, expected was a regular file"):
+        port.keep(b"node.id=11\n", folder=None, node_id=11)
