@@ -60,7 +60,7 @@ class Gatherer:
         if self._late is not None and part.kind is not PartKind.VERSIONS:
             self.results.append(PartResult(name=part.name, about=part.about, error=self._late))
             return
-        before = {member.path for member in self._staged.members}
+        before = len(self._staged)
         logs = len(self.logs.saved)
         try:
             code = _WAYS[part.kind](self, part)
@@ -77,8 +77,8 @@ class Gatherer:
             members = tuple(self._new(before))
             self.results.append(PartResult(name=part.name, about=part.about, members=members, exit_code=code))
 
-    def _new(self, before: set[str]) -> list[str]:
-        return [member.path for member in self._staged.members if member.path not in before]
+    def _new(self, before: int) -> list[str]:
+        return self._staged.newest(len(self._staged) - before)
 
     def _answer(self, part: Part, payload: Mapping[str, Any], kind: str | None = None, name: str | None = None) -> None:
         """Keep the answer of a part, which is of the kind `kind` (default: the part's word)."""

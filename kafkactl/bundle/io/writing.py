@@ -12,6 +12,7 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -44,6 +45,14 @@ class StagedMembers:
     def members(self) -> tuple[Member, ...]:
         """Return the kept members, by their paths."""
         return tuple(self._places[path][1] for path in sorted(self._places))
+
+    def __len__(self) -> int:
+        """Return the number of kept members."""
+        return len(self._places)
+
+    def newest(self, count: int) -> list[str]:
+        """Return the paths of the members that were kept last, sorted."""
+        return sorted(islice(reversed(self._places), count))
 
     def add(self, path: str, pieces: Iterable[bytes]) -> Member:
         """Take a member; it counts from now on. Raises FailedError `bundle-not-staged`, and what `pieces` raises."""

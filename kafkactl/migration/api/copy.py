@@ -72,9 +72,8 @@ def read_copy_source(source: str, *, chroot: str | None, config: str | None, tim
 def _observed(folder: Path) -> RawObservation | None:
     """Return the content of observation.json; None if it cannot be read."""
     try:
-        return parse_observation(read_whole(folder / OBSERVATION, InputKind.DOCUMENT), file=str(folder / OBSERVATION))[
-            0
-        ]
+        content = read_whole(folder / OBSERVATION, InputKind.MIGRATION_OBSERVATION)
+        return parse_observation(content, file=str(folder / OBSERVATION))[0]
     except (OSError, InputError):
         return None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ OBSERVATION: Final = "observation.json"
 LOGS: Final = "remote-log-metadata"
 BUCKET: Final = "bucket.jsonl.gz"
 CLUSTER_METADATA: Final = "cluster-metadata"
+_GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 @frozen
@@ -116,8 +117,15 @@ def _write_all(
         if os.path.lexists(epochs):
             _write(place / LEADER_EPOCH_CHECKPOINT, [_read_copied(epochs)])
     if objects is not None:
-        lines = "".join(json.dumps(_object(found)) + "\n" for found in objects)
-        _write(made / BUCKET, [gzip.compress(lines.encode(), mtime=0)])
+        _write(made / BUCKET, _packed(json.dumps(_object(found)) + "\n" for found in objects))
+
+
+def _packed(lines: Iterable[str]) -> Iterator[bytes]:
+    """Yield lines as a gzip file, so that a listing of millions of objects is in memory once."""
+    packer = zlib.compressobj(wbits=_GZIP)
+    for line in lines:
+        yield packer.compress(line.encode())
+    yield packer.flush()
 
 
 def _object(found: StoredObject) -> dict[str, Any]:

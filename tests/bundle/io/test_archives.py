@@ -238,6 +238,14 @@ def test_bundle_that_readers_refuse_is_not_written(tmp_path: Path) -> None:
     assert error.value.id == "bundle-too-large" and not list(tmp_path.iterdir())
 
 
+def test_newest_members_are_those_added_since_a_part_began() -> None:
+    with closing(StagedMembers()) as staged:
+        for name in ("c", "b", "dropped", "a"):
+            staged.add(name, (b"x",))
+        staged.drop(["dropped"])
+        assert (len(staged), staged.newest(2), staged.newest(0)) == (3, ["a", "b"], [])
+
+
 def test_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     class Full(io.BytesIO):
         def write(self, _data: object) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.core.values import Role
+from kafkactl.migration.api.copy import read_copy_source
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import Captured, load_captured
 from kafkactl.migration.observed.raw import RawNode, RawObservation
@@ -52,8 +53,12 @@ def test_tree_that_grew_over_time_is_read(kafkactl, tmp_path, partitions: int) -
 @pytest.mark.slow
 def test_topic_ids_of_many_topics_on_each_broker_are_read(tmp_path) -> None:
     ids = PartitionIds(topic_ids={f"a-topic-with-a-longer-name-{topic}": topic_id(topic) for topic in range(200_000)})
-    nodes = tuple(RawNode(id=id, role=Role.BROKER, partition_ids=ids) for id in range(1, BROKERS + 1))
-    save_observation(str(tmp_path / "seen"), Captured(raw=RawObservation(time_ms=TIME_MS, nodes=nodes)))
+    nodes = tuple(
+        RawNode(id=id, role=Role.BROKER, partition_ids=ids, kafka_version="3.9.2") for id in range(1, BROKERS + 1)
+    )
+    raw = RawObservation(time_ms=TIME_MS, connect="zk:2181/kafka", chroot="/kafka", nodes=nodes)
+    save_observation(str(tmp_path / "seen"), Captured(raw=raw, znodes=tuple(large_tree(50, at_once=True))))
     captured = load_captured(str(tmp_path / "seen"))
     assert captured.findings == ()
     assert [node.partition_ids for node in captured.raw.nodes] == [ids] * BROKERS
+    assert read_copy_source(str(tmp_path / "seen"), chroot=None, config=None, timeout_ms=1).release == "3.9.2"
