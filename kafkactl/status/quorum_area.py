@@ -37,7 +37,7 @@ def quorum_area(observation: Observation, target: Target) -> AreaStatus:
         joined((_leader_text(found), _voters_text(state), *_absent(state), _survival_text(state))),
         headlines=_headlines(found),
         counts={
-            "leader_id": None if _may_lead_elsewhere(found) else state.leader_id,
+            "leader_id": None if state.leader_out_of_reach else state.leader_id,
             "voters": len(state.voters) or None,
             "alive": _alive_count(state),
             "survives": state.tolerates,
@@ -56,11 +56,6 @@ def _verdict(found: ObservedQuorum) -> StatusVerdict:
     is_weak = state.tolerates is not None and state.tolerates < 1 < len(state.voters)
     is_proven = all(voter.alive for voter in state.voters)
     return StatusVerdict.OK if is_proven and not is_weak else StatusVerdict.WATCH
-
-
-def _may_lead_elsewhere(found: ObservedQuorum) -> bool:
-    """Return True if no leader answered, and it is not known that none leads."""
-    return not found.state.has_leader and (found.state.leader_out_of_reach or _unreached(found) is not None)
 
 
 def _is_moved(found: ObservedQuorum) -> bool:
@@ -116,7 +111,8 @@ def _survival_words(state: QuorumState) -> str:
 def _leader_text(found: ObservedQuorum) -> str:
     if found.state.has_leader:
         return f"{found.state.leader_id} leads"
-    return "leader not reached" if _may_lead_elsewhere(found) else "no leader"
+    is_open = found.state.leader_out_of_reach or _unreached(found) is not None
+    return "leader not reached" if is_open else "no leader"
 
 
 def _voters_text(state: QuorumState) -> str:

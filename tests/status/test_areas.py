@@ -49,7 +49,7 @@ QUORUMS = {
     "healthy": (quorum(), "ok", {"leader_id": 1, "voters": 3, "alive": 3, "survives": 1}),
     "no leader": (quorum(leader_id=-1), "problem", {"leader_id": -1, "survives": 1}),
     "leader not reached": (_away(leader_answers=None), "unknown", {"leader_id": None}),
-    "followed leader is silent": (_away(leader_answers=False), "problem", {"leader_id": None}),
+    "followed leader is silent": (_away(leader_answers=False), "problem", {"leader_id": -1}),
     "a voter dead": (quorum(voter(1), voter(2), DEAD), "watch", {"alive": 2, "survives": 0}),
     "no majority": (quorum(voter(1), voter(2, alive=False), DEAD), "problem", {"alive": 1, "survives": -1}),
     "a voter of five dead": (

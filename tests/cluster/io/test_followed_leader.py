@@ -103,7 +103,7 @@ def test_follower_that_may_have_lost_its_leader_proves_neither(
     assert place in finding.evidence["addresses"]
     assert finding.message.endswith("it may have ended, or may lead out of reach")
     headline = "controller 2, which others follow, does not answer here: it has ended, or leads out of reach"
-    assert verdict(state) == ("problem", headline, None)
+    assert verdict(state) == ("problem", headline, -1)
 
 
 @pytest.mark.parametrize("names_itself", [True, False])
