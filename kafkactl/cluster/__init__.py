@@ -1,1 +1,1 @@
-"""A cluster as a planner of feature levels sees it: nodes, levels, settings."""
+"""Model of a live cluster: nodes, registrations, levels, quorum and settings."""

@@ -1,12 +1,12 @@
 """Check that a node no longer runs, for acts that are allowed for dead nodes only.
 
-Rule: the silence of an address proves nothing. A broker that starts registers, is fenced and fetches the metadata
-log for as long as the recovery of its logs takes, and opens its listeners only after that (`BrokerServer.startup`); a
-firewall refuses connections for a node that is well; a paused process is fenced like a dead one. So three witnesses are
-heard, each of which sees another way to the node: the controller (a session of the broker that has not ended), the
-leader of the quorum (a fetch that advances while it is watched) and kafkactl itself (an answer at the node's address).
-One that speaks for life settles it, whatever is asked for. Where one of them could not be heard there is doubt, and
-doubt refuses, unless the operator states that the process does not run.
+Rule: the silence of an address proves nothing. A broker that starts registers, is fenced and fetches the metadata log
+for as long as the recovery of its logs takes, and opens its listeners only after that (`BrokerServer.startup`); a
+firewall refuses connections for a healthy node; a paused process is fenced like a dead one. So there are three sources
+of evidence, each with another way to the node: the controller (a session of the broker that has not ended), the leader
+of the quorum (a fetch that advances while the leader is watched) and kafkactl itself (an answer at the node's address).
+Evidence of life from one of them always refuses. If one of them is missing, the doubt refuses as well, unless the
+operator states that the process does not run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STOPPED = "--stopped"
 
 
 def check_departed(state: ClusterState, member: Member, *, stopped: bool) -> Iterator[Finding]:
-    """Refuse if a node is alive, or if it is unknown that the node is gone; doubts are warnings if `stopped`."""
+    """Refuse if a node is alive, or if it is not certain that the node is gone; doubts are warnings if `stopped`."""
     signs = tuple(_signs_of_life(member))
     if signs:
         yield blocker(

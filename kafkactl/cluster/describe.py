@@ -1,4 +1,4 @@
-"""`features describe`: every feature of the cluster, what is finalized and what each node supports."""
+"""Answer of `features describe`: every feature of the cluster with its finalized level and the range of each node."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FeatureSeen:
 
 @frozen
 class MemberSeen:
-    """A node in one role; a combined node is there twice."""
+    """A node in one role; a combined node has two entries."""
 
     id: int
     role: Role
@@ -64,7 +64,7 @@ class MemberSeen:
 
 
 def describe_features(state: ClusterState) -> tuple[FeatureSeen, ...]:
-    """Return every feature that is finalized or that a live node supports, by name, with all nodes of any source."""
+    """Return every feature that is finalized or that a live node supports, by name, with all nodes of all sources."""
     names = {name for member in state.members for name in member.answered or ()} | set(state.finalized)
     return tuple(_seen(state, name, state.members) for name in sorted(names))
 
@@ -87,7 +87,7 @@ def kafka_lines(
 ) -> list[str]:
     """Return the lines of Kafka's own describe, of the node whose supported features are `asked`.
 
-    `padded`: in columns (from 4.3 on) in place of tabs. Readers do well to look for the names before the colons.
+    `padded`: in columns (from 4.3 on) in place of tabs. A parser should look for the names before the colons.
     """
     known = {feature.name: feature for feature in features}
     template = _PADDED if padded else _TABBED

@@ -15,7 +15,8 @@ _LAST_SAMPLE_MS = 200  # the last sample may begin this much before the end of t
 def watch_followers(
     sampling: Sampling, nodes: Sequence[ClusterNode], *, listed: Iterable[Replica], whole: frozenset[int] = frozenset()
 ) -> Observation | None:
-    """Watch the leader until every voter was seen to advance, and every node that did not answer, or the time is over.
+    """Watch the leader until every voter and every node that did not answer was observed to advance, or the time
+    expired.
 
     `nodes` are the answers of the nodes just before, `listed` the replicas that the leader names. If an id of `whole`,
     which the leader may not list, is concerned, the watch lasts to its end. None if no node answers as the leader.
@@ -29,5 +30,5 @@ def watch_followers(
 
 
 def is_long_enough(watched: Observation) -> bool:
-    """Return True if a node that follows the leader would have been seen to fetch in the time of the watch."""
+    """Return True if a fetch of a node that follows the leader would have been observed during the watch."""
     return watched.watched_ms >= WATCH_MS - _LAST_SAMPLE_MS

@@ -1,7 +1,8 @@
 """Renewal of the registration of a controller that no longer exists, by the kind of quorum.
 
-Measured on 3.9.2 and 4.3.1. A controller registers only if it is an observer of a dynamic quorum, or believes to be a
-voter of a static one: with controller.quorum.bootstrap.servers alone it follows a static quorum and never registers.
+Measured on 3.9.2 and 4.3.1. A controller registers only if it is an observer of a dynamic quorum, or a voter of a
+static one by its own configuration: with controller.quorum.bootstrap.servers alone it follows a static quorum and never
+registers.
 """
 
 from __future__ import annotations

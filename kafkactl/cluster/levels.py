@@ -12,7 +12,7 @@ from kafkactl.core.values import Role
 def level_differences(state: ClusterState) -> Iterator[Finding]:
     """Yield a warning for each node with other levels than the active controller.
 
-    A change is still on its way, or was just made. A broker in ZooKeeper mode, in a migration, has none of its own.
+    A change is in progress, or was just made. A broker in ZooKeeper mode, in a migration, has no levels of its own.
     """
     levels = dict(state.finalized)
     for node in state.nodes:

@@ -1,6 +1,6 @@
 """A node of a live cluster in one role: the answers of its process, and the reason if a node was not asked.
 
-Invariant: what was not observed is None, never a guess. A node that was not asked is not silent, and not alive.
+Invariant: a fact that was not observed is None, never a guess. A node that was not asked is not silent, and not alive.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from kafkactl.protocol.api_versions import NodeVersions
 
 
 class Silence(StrEnum):
-    """Kind of a node's silence, which decides what is known of the node.
+    """Kind of a node's silence, which decides the known facts about the node.
 
-    refused: every address refuses the connection. unreached: no connection comes about, as where the host is off, the
-    network is cut or a firewall drops the packets. hangs: an address takes the connection and does not answer, as a
+    refused: every address refuses the connection. unreached: no connection is possible, because the host is off, the
+    network is cut or a firewall drops the packets. hangs: an address accepts the connection and does not answer, as a
     paused process does. elsewhere: another node, or one of another cluster, answers in its place.
     """
 
@@ -29,7 +29,8 @@ class Silence(StrEnum):
 
 @frozen
 class NotAsked:
-    """The reason why a question has no answer, and the step by which it gets one. It says nothing of what was asked.
+    """The reason why a question has no answer, and the step by which it gets one. The reason is not evidence about the
+    node.
 
     `is_access`: a right, a login or an address is missing, and nothing else is known to be wrong.
     """
@@ -47,9 +48,9 @@ class ClusterNode:
     of another id or cluster; False it was asked and does not (`silence` says how); None it was not asked, or could not
     be (`not_asked` is the reason, whether its address is known or not). `named_itself`: the answer came under its own
     id (it does not say so before 3.7, or to a user without DESCRIBE_CONFIGS), so no other node answers in its place.
-    `roles` are its process.roles, where it shows them. `versions` is its answer to ApiVersions. `leader_id` and
-    `leader_epoch` are the leader that a controller follows (-1: none), None if it did not say. `auto_join`: whether
-    it makes itself a voter (controller.quorum.auto.join.enable), None if it did not say.
+    `roles` are its process.roles, if it shows them. `versions` is its answer to ApiVersions. `leader_id` and
+    `leader_epoch` are the leader that a controller follows (-1: none), None if it did not say. `auto_join`: whether it
+    makes itself a voter (controller.quorum.auto.join.enable), None if it did not say.
     """
 
     id: int
@@ -75,7 +76,7 @@ class ClusterNode:
     def levels(self) -> Mapping[str, int] | None:
         """Return the finalized levels that the node shows, level 0 left out; None if it shows none.
 
-        A node without metadata yet says epoch -1 and no levels, and so do the controllers of 3.3 at all times.
+        A node without metadata reports epoch -1 and no levels, and controllers of 3.3 always do.
         """
         if self.versions is None or (self.versions.finalized_epoch < 0 and not self.versions.finalized):
             return None

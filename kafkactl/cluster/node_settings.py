@@ -1,8 +1,8 @@
 """Settings that a controller's file decides under KRaft and a broker's file decided under ZooKeeper.
 
 The table is schemas/node_settings.toml; here it is read, a node's values are found, and the nodes of a cluster are
-compared. Invariant: a value that is not known (hidden, or kept elsewhere) is left out of every comparison, and a value
-that the node's file does not set is Kafka's default.
+compared. Invariant: an unknown value (hidden, or kept elsewhere) is left out of every comparison, and a value that the
+node's file does not set is Kafka's default.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DEFAULT_SOURCE: Final = 5
 
 @frozen
 class Setting:
-    """A row of the table. `controllers` and `brokers`: whether that process reads it under KRaft.
+    """A row of the table. `controllers` and `brokers`: True if that process reads the setting under KRaft.
 
     `decided_by_brokers`: a broker's file decided it under ZooKeeper. `elsewhere`: another check of the migration
     compares it. `unseen`: no node answers DescribeConfigs with it. `worse` (`lower`, `true` or empty) is the
@@ -80,7 +80,7 @@ class Setting:
     def canonical(self, value: str) -> str:
         """Return the value in one spelling, so that equal settings are equal texts.
 
-        As it is where it cannot be read.
+        A value that cannot be read is returned unchanged.
         """
         text = value.strip()
         if self.type == "bool":
@@ -174,7 +174,7 @@ class Difference:
 
     @property
     def matters(self) -> bool:
-        """Return True if the cluster behaves otherwise for it, and not only shows something else."""
+        """Return True if the difference changes the behaviour of the cluster, and not only what a node shows."""
         is_reported = bool({*self.kinds} - {Kind.UNREAD, Kind.OVERRIDDEN}) or self.endangers
         return self.setting.matters and is_reported
 
@@ -385,7 +385,7 @@ def _is_worse(row: Setting, value: Value) -> bool:
 def _departs(row: Setting, value: Value, held: Mapping[str, Any]) -> bool:
     """Return True if a broker's value is none of the controllers'.
 
-    What brokers do not read differs only where it is set.
+    A setting that brokers do not read differs only if a broker sets it.
     """
     return value.text not in held and (row.brokers or value.given)
 

@@ -1,4 +1,4 @@
-"""`nodes list`: everybody who is registered, votes or answers, one row a node id.
+"""Answer of `nodes list`: every node that is registered, votes or answers, one row a node id.
 
 A combined node is one row with both roles; so are a live controller and the registration of a broker that once had
 its id. `seen_as` keeps the roles apart where it matters.
@@ -34,12 +34,12 @@ class SeenAs:
 
 @frozen
 class NodeRow:
-    """A node id. None is what could not be seen, or does not apply."""
+    """A node id. None is a fact that could not be observed, or does not apply."""
 
     id: int
     roles: tuple[Role, ...]
     registered: bool | None
-    """None where the metadata log could not be read."""
+    """None if the metadata log could not be read."""
     fenced: bool | None
     """Fenced state of a registered broker."""
     in_controlled_shutdown: bool | None
@@ -51,7 +51,7 @@ class NodeRow:
     voter: bool
     """True if the node is a voter of the metadata quorum."""
     stale: bool
-    """Registered and, by everything that was seen, gone."""
+    """True if the node is registered and, by all evidence, gone."""
     directory_ids: tuple[str, ...]
     endpoints: tuple[Endpoint, ...]
     features: Mapping[str, Versions]

@@ -1,4 +1,4 @@
-"""Result of comparing node settings: differences, nodes that were not read, and questions that these leave open."""
+"""Result of a comparison of node settings: differences, nodes that were not read, and open questions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ class SettingsVerdict:
 def verdict_of(
     nodes: Sequence[NodeSettings], missing: Sequence[Missing], unknown: Mapping[Role, NotAsked] | None = None
 ) -> SettingsVerdict:
-    """Compare what was read, and say what was not. `unknown`: why the nodes of a role are not even known."""
+    """Compare the settings that were read, and report those that were not. `unknown`: why the nodes of a role are
+    unknown."""
     found = differences(nodes)
     absent = [role for role in Role if not any(node.role is role for node in nodes)]
     complete = not absent and not any(live for _, _, live, *_ in missing)

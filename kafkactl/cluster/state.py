@@ -1,7 +1,7 @@
 """A live cluster as a value: nodes, registrations, levels, quorum.
 
-Invariant: what was not seen is None, never a guess. A node that was not asked has `answers` None; a log that could not
-be read leaves `registrations` None; both change what may be promised. Levels of different nodes are compared, epochs
+Invariant: a fact that was not observed is None, never a guess. A node that was not asked has `answers` None; if the log
+could not be read, `registrations` is None; plans differ in both cases. Levels of different nodes are compared, epochs
 never: a broker's epoch grows with every metadata batch and controllers of equal features show different ones.
 """
 
@@ -53,19 +53,19 @@ class MinInsync:
 class ClusterState:
     """A live cluster at one moment: its nodes, its registrations, its feature levels, and its quorum.
 
-    `registrations` are None if the metadata log was not read; `log_error` is the reason, where it was tried.
-    `brokers_known` is False if no node names the brokers. `cluster_id` is None if no node names it (controllers
-    before 3.7).
+    `registrations` are None if the metadata log was not read; `log_error` is the reason, if a read was tried.
+    `brokers_known` is False if no node names the brokers. `cluster_id` is None if no node names it (controllers before
+    3.7).
 
-    `finalized` are the levels as the active controller sees them (level 0 left out), or as any node saw them where it
-    does not answer. `min_insync` is observed only where a change depends on it.
+    `finalized` are the levels as the active controller reports them (level 0 left out), or as another node reports them
+    if it does not answer. `min_insync` is observed only if a change depends on it.
 
     `quorum` is None if no node answered as the leader; `leader_error` is the reason. `active_controller` is the
     leader's node id, None if there is none; without `quorum` a controller may name it. `watched_ms` is the time for
-    which one leader was watched for who fetches from it, None if it was asked once only, and 0 in a dry run, which
-    assumes who follows. `watched_enough`: a node that follows the leader would have fetched in that time. `unreported`
-    are the voters that have not shown the present leader which levels of kraft.version they support (UpdateRaftVoter,
-    once per leader): only a dry run knows them.
+    which the fetches from one leader were watched, None if it was asked once only, and 0 in a dry run, which assumes
+    the followers. `watched_enough`: a node that follows the leader would have fetched in that time. `unreported` are
+    the voters that have not shown the present leader which levels of kraft.version they support (UpdateRaftVoter, once
+    per leader): only a dry run knows them.
     """
 
     cluster_id: str | None
@@ -102,7 +102,7 @@ class ClusterState:
     def tolerates(self) -> int | None:
         """Return the number of further voters that may fail, below 0 without a majority; None if it is not known.
 
-        Only voters that were seen to follow the leader while the leader was watched count.
+        Only voters whose fetches were observed while the leader was watched count.
         """
         return None if self.quorum is None or self.watched_ms is None else self.quorum.tolerates
 
@@ -112,7 +112,7 @@ class ClusterState:
 
     @property
     def levels_known(self) -> bool:
-        """Return False if no node showed its levels and the log was not read: level 0 says nothing then."""
+        """Return False if no node showed its levels and the log was not read: level 0 is not evidence then."""
         return bool(self.finalized) or self.finalized_epoch is not None or self.registrations is not None
 
     @property
@@ -136,7 +136,7 @@ class ClusterState:
 
     @property
     def is_empty(self) -> bool:
-        """Return True if nothing was learned of any level: no node answered, and the log was not read."""
+        """Return True if no level is known: no node answered, and the log was not read."""
         return self.registrations is None and all(node.versions is None for node in self.nodes)
 
     def node(self, role: Role, node_id: int) -> ClusterNode | None:
@@ -188,13 +188,13 @@ class ClusterState:
 
 @frozen
 class Member:
-    """A node in one role, with all that is known of it from both sides, itself and the log.
+    """A node in one role, with all facts from both the node itself and the log.
 
-    `registered`: None if the log was not read. `voter`: None if it is unknown who votes. `fenced` is False for
-    controllers, which have no fence. `fetches`: whether a process of that id and role was seen to fetch the metadata
-    log from the leader; False if the leader was watched and shows none, None if that cannot be said; `evidence`
-    says why. `listed` is what its registration says; `supported` what it answered, else `listed`, else None. A
-    registration is what the controller judges by, an answer is what runs there now.
+    `registered`: None if the log was not read. `voter`: None if the voters are unknown. `fenced` is False for
+    controllers, which have no fence. `fetches`: True if a process of that id and role fetches the metadata log from the
+    leader; False if the leader was watched and shows none, None if that is unknown; `evidence` has the reason. `listed`
+    are the ranges in its registration; `supported` those that it answered, else `listed`, else None. The controller
+    judges by the registration; an answer is about the process that runs now.
     """
 
     id: int
@@ -229,11 +229,11 @@ class Member:
 
     @property
     def stale(self) -> bool:
-        """Return True if it is registered and, by everything that was seen, gone.
+        """Return True if the node is registered and, by all evidence, gone.
 
         A broker is gone when it is fenced and neither answers nor fetches; a controller when it neither answers nor
         votes nor fetches. A broker that starts is fenced, refuses connections and fetches. A node that was not asked or
-        hangs is not called gone, and no controller is where the voters are not known.
+        hangs is not reported as gone, and no controller is if the voters are unknown.
         """
         if not self.registered or self.answers is not False:
             return False
@@ -277,10 +277,10 @@ def _members(state: ClusterState) -> Iterable[Member]:
 
 
 def _fetches(state: ClusterState, role: Role, node_id: int) -> tuple[bool | None, str | None]:
-    """Return whether the process of that id and role fetches from the leader, and the evidence.
+    """Return True if the process of that id and role fetches from the leader, with the evidence.
 
-    A fetch names an id and no role. Where a process of that id runs that says of itself that it has not this role, the
-    fetches are that one's.
+    A fetch names an id and no role. If a process of that id runs that reports to lack this role, the fetches are those
+    of that process.
     """
     other = state.node(Role.CONTROLLER if role is Role.BROKER else Role.BROKER, node_id)
     if other is not None and other.roles is not None and role not in other.roles:

@@ -187,18 +187,16 @@ class Client(Closing):
         self,
         addresses: Sequence[Address],
         *,
-        meanwhile: Callable[[], object] | None = None,
         soon_ms: float | None = None,
     ) -> dict[Address, NodeVersions | KafkactlError]:
         """Return the present versions, features and finalized levels of these nodes, asked at once.
 
-        `meanwhile` is called while requests are pending. With `soon_ms` nodes that have not answered by then are not
-        waited for once another node has. They are asked last until they answer; a pending contact with them continues,
-        and the next request waits for it.
+        With `soon_ms` nodes that have not answered by then are not waited for once another node has. They are asked
+        last until they answer; a pending contact with them continues, and the next request waits for it.
         """
         deadline = self._deadline()
         soon = None if soon_ms is None else deadline.at_most(soon_ms)
-        found = all_at_once(addresses, self._fresh_versions, deadline, meanwhile=meanwhile, soon=soon)
+        found = all_at_once(addresses, self._fresh_versions, deadline, soon=soon)
         late = (at for at, answer in found.items() if isinstance(answer, KafkactlError) and answer.id == TIMED_OUT)
         self._silent.update(late)
         return found

@@ -1,7 +1,8 @@
-"""Gates after the start of a node: is it back? Registered is not back, and unfenced is not back.
+"""Gates after the start of a node, which prove that the node is back. A registration alone does not prove it, nor does
+the end of fencing.
 
-A mark is what was known of the node before its stop: the incarnation of its registration and the end of the log. With
-a mark the node has to have registered as a new process; without one its present registration counts.
+A mark has the facts about the node before its stop: the incarnation of its registration and the end of the log. With a
+mark the node has to have registered as a new process; without one its present registration counts.
 """
 
 from __future__ import annotations

@@ -128,10 +128,10 @@ def _in_shell(path: str | None) -> str:
 
 @frozen
 class RollCase:
-    """A request before a cluster. `goal` is the version of `request.to`; `versions` and `last` are the releases that
-    nodes run, and ran when they registered last.
+    """A request and the cluster that it is about. `goal` is the version of `request.to`; `versions` and `last` are the
+    releases that nodes run, and ran when they registered last.
 
-    `image` is empty if no log was read (`has_log` False). `record` is what the journal says of the last roll.
+    `image` is empty if no log was read (`has_log` False). `record` is the journal's record of the last roll.
     """
 
     observation: RollObservation
@@ -297,7 +297,7 @@ def properties_in(text: str | None) -> dict[str, str] | None:
 
 
 def make_case(observation: RollObservation, request: RollRequest) -> RollCase:
-    """Return the case that a request makes before a cluster.
+    """Return the case of a request on a cluster.
 
     Raises InputError `unknown-kafka-version` for a goal that kafkactl does not know, `unknown-node` for ids that no
     node has.

@@ -188,7 +188,7 @@ class _History:
         self._is_replaying = True
 
     def take(self, run: BatchRun, file: str) -> None:
-        """Take the batches of a run."""
+        """Fold the batches of a run."""
         for at in run.positions:
             for offset, epoch, timestamp_ms, record in self._records(run, at, file):
                 if isinstance(record, ControlRecord):

@@ -1,6 +1,6 @@
 """The journal of a roll: its record, its progress, and the step that is open.
 
-The journal shows what runs did; the observation shows what became of it, and wins if both differ. A roll is under way
+The journal shows the acts of runs; the observation shows their effects, and wins if both differ. A roll is under way
 until a run reached its goal: one that stopped in the middle (`partial`) is resumed by the next run.
 
 Entries are those of `change/journal.py`, of the subject `roll`. `begin` has the goal: `{goal: {to, from, way}, kept,

@@ -19,7 +19,7 @@ MOST_LAG: Final = 1_000
 
 
 def is_alive(case: RollCase, node_id: int) -> bool | None:
-    """Return whether a node answered; None if it was not asked."""
+    """Return True if a node answered; None if it was not asked."""
     node = case.observation.node(node_id)
     if node is not None and node.alive is not None:
         return node.alive
@@ -48,7 +48,7 @@ def lacks_leader(case: RollCase) -> bool:
 
 @frozen
 class VoterCount:
-    """The voters of the quorum by what is known of them. `needed` is the number of voters in a majority."""
+    """The voters of the quorum, by liveness. `needed` is the number of voters in a majority."""
 
     voters: tuple[int, ...]
     alive: frozenset[int]

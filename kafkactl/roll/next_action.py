@@ -1,4 +1,4 @@
-"""The one next command or action of `roll status`."""
+"""The next command or action of `roll status`."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _is_gone(case: RollCase, node_id: int) -> bool:
 
 
 def _resume(case: RollCase) -> str:
-    """Return the command with which the roll goes on."""
+    """Return the command that resumes the roll."""
     to = [f"--to {case.request.to}"] if case.request.to else []
     record = case.record
     is_back = case.way is Way.DOWNGRADE or (record is not None and record.to and record.way == Way.DOWNGRADE)

@@ -80,9 +80,9 @@ class RollObservation:
     """A cluster at one moment.
 
     `quorum` and `nodes_list` are answers of `quorum describe` and `nodes list` as JSON values; `quorum_view` and
-    `listed` are what a roll reads of them. `log` is the metadata log of the leader, else the longest, None if no log
-    was read. `journal` are the entries of the journal of the roll, None without one. `findings` are reasons why
-    something is unknown.
+    `listed` have the fields of them that a roll needs. `log` is the metadata log of the leader, else the longest, None
+    if no log was read. `journal` are the entries of the journal of the roll, None without one. `findings` are reasons
+    why something is unknown.
     """
 
     time_ms: int | None
@@ -139,7 +139,7 @@ def make_observation(
     findings: Iterable[Finding] = (),
     file: str = "observation",
 ) -> RollObservation:
-    """Return an observation; the answers are read for what a roll needs of them.
+    """Return an observation, with the fields of both answers that a roll needs.
 
     Raises InputError `invalid-observation` for an answer of another shape.
     """

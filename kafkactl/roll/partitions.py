@@ -1,4 +1,5 @@
-"""The partitions of a cluster as a roll looks at them: replicas, ISR, and how many replicas in sync are enough."""
+"""The partitions of a cluster with the facts that a roll needs: replicas, ISR, and how many replicas in sync are
+enough."""
 
 from __future__ import annotations
 

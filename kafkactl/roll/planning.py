@@ -69,7 +69,7 @@ class RollStep:
     rollback: StepRollback
     rollback_reason: str
     least_ms: int | None
-    """Least time of a stop and start of brokers: on 4.x a broker is refused until its old session is over."""
+    """Least time of a stop and start of brokers: on 4.x a broker is refused until its old session has expired."""
 
     to_dict = json_of(
         "number", "phase", "action", "nodes", "release", "gate_before", "gate_after", "predicted", "way_back=rollback",
@@ -122,7 +122,7 @@ class RollPlan:
 
 
 def plan_roll(case: RollCase, check: RollCheck | None = None) -> RollPlan:
-    """Return the plan of what is left of a roll, with the findings of its check."""
+    """Return the plan of the remaining steps of a roll, with the findings of its check."""
     order = roll_order(case)
     batches = batches_of(case, order.brokers)
     order = changed(order, brokers=tuple(broker for batch in batches for broker in batch))
@@ -200,7 +200,7 @@ def _away_first(case: RollCase, stops: Sequence[Stop]) -> list[Stop]:
 def _of_nodes(
     case: RollCase, phase: Until, nodes: tuple[int, ...], predicted: StepPrediction | None, *, is_first: bool
 ) -> Iterator[RollStep]:
-    """Yield the steps of one batch, which stand together: install, put-config, stop, start, wait."""
+    """Yield the steps of one batch, one after the other: install, put-config, stop, start, wait."""
     way, reason = _way_now(case)
     before = tuple(RollGate(id=id, passed=None) for id in BEFORE)
     after = tuple(RollGate(id=id, passed=None) for id in AFTER)
@@ -243,7 +243,8 @@ def _shown(case: RollCase) -> str | None:
 
 
 def _least_ms(case: RollCase, nodes: Sequence[int]) -> int | None:
-    """Return the session that has to be over before a broker of 4.x is registered again, also after a clean stop."""
+    """Return the session timeout that has to expire before a broker of 4.x is registered again, also after a clean
+    stop."""
     sessions = []
     for node_id in nodes:
         node = case.observation.node(node_id)

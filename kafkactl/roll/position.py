@@ -1,6 +1,6 @@
 """`roll status`: the position of the cluster, and of each node: its release, if it is back, if it may be stopped.
 
-For the person who arrives in the middle: first what is wrong, then who is done, then the one next command.
+The order is that of an operator who did not start the roll: problems, nodes that are done, the next command.
 """
 
 from __future__ import annotations

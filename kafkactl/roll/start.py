@@ -1,7 +1,8 @@
-"""A start of one node under a release, simulated: will it come up, be registered, and be unfenced?
+"""Forecast of one node's start under a release: if the node comes up, is registered, and is unfenced.
 
-The node starts with its file, its Java and the present levels and settings, the others being as they are. A broker
-that runs and is refused indefinitely does not start. Rules are tables of the releases (roll/rules, features/catalog).
+The node starts with its file, its Java and the present levels and settings, while all other nodes stay as they are. A
+broker that runs and is refused indefinitely does not start. Rules are tables of the releases (roll/rules,
+features/catalog).
 """
 
 from __future__ import annotations
@@ -272,7 +273,7 @@ def _quorum(case: RollCase, node: RollNode, unknown: list[str]) -> Iterator[Star
 
 
 def _answers(case: RollCase, voter_id: int) -> bool | None:
-    """Return whether a voter is alive, as it answered itself, else as the quorum shows it."""
+    """Return True if a voter is alive, by its own answer, else by the quorum; None if that is unknown."""
     answers, quorum = is_alive(case, voter_id), case.observation.quorum_view
     voter = None if quorum is None else quorum.voter(voter_id)
     return voter.alive if answers is None and voter is not None else answers

@@ -1,6 +1,6 @@
 """The status of a cluster: one verdict of each area, and one of the whole, from one observation.
 
-`areas` is the table: an area is a function from an `Observation` to an `AreaStatus`. What could not be asked is
+`areas` is the table: an area is a function from an `Observation` to an `AreaStatus`. A part that could not be asked is
 `NotAsked` in the observation, and the verdict of its area is unknown.
 """
 

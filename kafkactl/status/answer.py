@@ -30,7 +30,7 @@ class AreaStatus:
     text: str
     """Facts of the area in one line."""
     headline: str | None = None
-    """Sentence about what is not in order; null if the verdict is ok."""
+    """Sentence about the problem; null if the verdict is ok."""
     counts: Mapping[str, int | str | None]
     """Numbers of the area; null for an unknown number."""
     findings: tuple[Finding, ...] = ()

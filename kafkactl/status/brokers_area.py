@@ -30,7 +30,7 @@ class _Brokers:
     stopping: frozenset[int]
     unregistered: frozenset[int] | None
     doubted: frozenset[int]
-    """Silent brokers that may serve others: they fetch the metadata log, or no connection from here comes about."""
+    """Silent brokers that may serve others: they fetch the metadata log, or no connection from here is possible."""
     not_copied: NotAsked | None
     """Reason why others may be in service of which the metadata log knows nothing."""
 

@@ -1,4 +1,4 @@
-"""The area `next-failure`: the loss of one more node that hurts most."""
+"""The area `next-failure`: the worst loss of one more node."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Asked: TypeAlias = Part | NotAsked
 
 @frozen
 class ObservedQuorum:
-    """The quorum, and what is wrong with it. `is_broken`: no node leads, nothing commits or no majority is alive."""
+    """The quorum, and its problems. `is_broken`: no node leads, nothing commits or no majority is alive."""
 
     state: QuorumState
     findings: tuple[Finding, ...]
@@ -75,7 +75,7 @@ class HostNode:
 
 @frozen
 class PredictedFailure:
-    """Consequence of the worst loss of one more node. `node` is its name, `loses` the partitions that go away."""
+    """Consequence of the worst loss of one more node. `node` is its name, `loses` the partitions that go offline."""
 
     node: str
     words: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Pieces that the areas share: an area that could not be asked, the worst of several verdicts, lists of ids."""
+"""Functions that the areas share: an area that could not be asked, the worst of several verdicts, lists of ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loss of one more node that hurts most, from the image of the metadata log and the voters that are alive."""
+"""The worst loss of one more node, from the image of the metadata log and the voters that are alive."""
 
 from __future__ import annotations
 

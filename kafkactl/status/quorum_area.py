@@ -15,7 +15,7 @@ from kafkactl.status.observation import Observation, ObservedQuorum
 from kafkactl.status.parts import area_of, heavier, ids_text, joined, unknown_area
 
 AREA: Final = "quorum"
-# The leader shows who follows; that controllers do not let this login in says nothing of their health.
+# The leader shows its followers; a login that controllers refuse is not evidence about their health.
 _ACCESS: Final = frozenset({"controller-not-asked", "question-denied"})
 COUNTS: Final = ("leader_id", "voters", "alive", "survives")
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class NodeList:
     """Nodes that are registered, vote or answer, one row a node id.
 
-    `findings` are what could not be seen, and why; and how nodes that do not answer are silent.
+    `findings` are the facts that could not be observed, with reasons, and the kind of silence of nodes that do not
+    answer.
     """
 
     cluster_id: str | None

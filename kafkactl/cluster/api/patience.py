@@ -11,5 +11,5 @@ _QUESTIONS = 5  # that are put one after the other before it is known that no no
 
 
 def patience_ms(most_ms: float, timeout_ms: float) -> float:
-    """Return a share of the time that there is, so that the observation can end within it."""
+    """Return a share of the available time, so that the observation can end within it."""
     return min(most_ms, timeout_ms / _QUESTIONS)

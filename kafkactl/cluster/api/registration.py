@@ -1,4 +1,4 @@
-"""Unregister a node that is gone, and no other."""
+"""Removal of the registration of a node that no longer exists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @frozen
 class UnregisterResult:
-    """Taking a registration out of the metadata log: as it was planned on `view`, and the outcome."""
+    """Removal of a registration from the metadata log: the plan on `view`, and the outcome."""
 
     view: ObservedCluster
     plan: UnregisterPlan
@@ -46,9 +46,9 @@ def plan_unregister(
 ) -> UnregisterResult:
     """Plan the removal of a node's registration from the metadata log. Nothing is sent.
 
-    `role` (broker, controller) is needed where both are registered under the id. `stopped`: the operator made sure
-    that the process does not run, which settles what cannot be seen, never a sign of life. The leader is watched for
-    2 s; a silent node costs a fifth of `timeout_ms` at most. Raises UnreachableError if no node answers.
+    `role` (broker, controller) is needed if both are registered under the id. `stopped`: the operator made sure that
+    the process does not run, which settles doubts, but no sign of life. The leader is watched for 2 s; a silent node
+    costs a fifth of `timeout_ms` at most. Raises UnreachableError if no node answers.
     """
     observe_ms = patience_ms(state_view.PATIENCE_MS, timeout_ms)
     asked = Role(role) if role else None
@@ -60,7 +60,7 @@ def plan_unregister(
 
 
 def unregister_node(client: Client, planned: UnregisterResult, *, timeout_ms: float = NO_LIMIT) -> UnregisterResult:
-    """Send what was planned, once, where everything still is as it was planned on; then read the outcome.
+    """Send the planned request once, if nothing changed since the plan; then read the outcome.
 
     A plan that is refused or has nothing to do sends nothing. Raises UnreachableError if the request certainly did
     not leave.

@@ -52,7 +52,7 @@ def verify_settings(
     configs: Iterable[str | os.PathLike[str]] = (),
     timeout_ms: float = NO_LIMIT,
 ) -> SettingsVerification:
-    """Compare what controllers decide between controllers, and with the brokers.
+    """Compare settings that controllers decide, between controllers and with the brokers.
 
     Each node of a live cluster (`client`) is asked for its own values; `configs` are server.properties of nodes that
     cannot be asked. A silent node costs a fifth of `timeout_ms` at most. Raises InputError for a file that cannot be

@@ -1,4 +1,4 @@
-"""Unregistering a node of a real cluster: what the journey of `features/change/unregister_run` meets there."""
+"""Removal of a node's registration from a real cluster: the port of `features/change/unregister_run`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import check_planned_for
 from kafkactl.metadata.log.registrations import Registrations
 
-PATIENCE_MS = 10_000.0  # how long an outcome that no answer gave is looked for
+PATIENCE_MS = 10_000.0  # how long the log is read for an outcome that no answer gave
 _PAUSE_MS = 400
 
 
@@ -38,8 +38,8 @@ def observe_and_plan(
 ) -> tuple[ObservedCluster, UnregisterPlan]:
     """Return one observation of the cluster, and the plan for a node; one silent node takes `observe_ms`.
 
-    It lasts as long as a watch of the leader (2 s), in which a node that runs would be seen to fetch. Raises
-    UnreachableError as `observe_cluster_state` does, RefusedError where the bootstrap nodes belong to several clusters.
+    It lasts as long as a watch of the leader (2 s), in which a fetch of a running node would be observed. Raises
+    UnreachableError as `observe_cluster_state` does, RefusedError if the bootstrap nodes belong to several clusters.
     """
     client.check_one_cluster()
     view = observe_cluster_state(client, patience_ms=observe_ms, doubted=node_id)
@@ -55,7 +55,7 @@ def unregister_node(
     patience_ms: float = PATIENCE_MS,
     observe_ms: float = OBSERVE_MS,
 ) -> Unregistered:
-    """Send the request of a plan whose outcome is `planned`, where everything still is as it was planned on.
+    """Send the request of a plan whose outcome is `planned`, if nothing changed since the plan.
 
     The node is watched again right before the request is sent.
 
@@ -91,7 +91,7 @@ class _LiveRegistry:
         return state
 
     def registrations(self) -> Registrations | None:
-        """Read from the metadata log."""
+        """Return the registrations, read from the metadata log."""
         try:
             return fetch_registrations(self._client)
         except (UnreachableError, DecodeError):

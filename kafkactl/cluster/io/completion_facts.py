@@ -1,4 +1,4 @@
-"""The words of a live cluster that shell completion offers, gathered with one request for each kind.
+"""The names of a live cluster that shell completion offers, gathered with one request for each kind.
 
 A part that cannot be read is left out without a message and is not asked for again: the user is typing.
 """
@@ -20,7 +20,7 @@ def gather(client: Client) -> dict[str, Any]:
     """Return the known names of a cluster for completion; empty if no node answers.
 
     The keys are `brokers` and `controllers` (ids), `topics` (names), and `features`: name -> [lowest, highest,
-    finalized] level. Raises nothing for what a cluster may answer.
+    finalized] level. Raises nothing, whatever the cluster answers.
     """
     found: dict[str, Any] = {}
     for part in (_features, _topics):

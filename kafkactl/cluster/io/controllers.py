@@ -23,7 +23,8 @@ from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.rights import right_of
 
 _NAMES_NODES = 2  # the version of DescribeQuorum that names listeners of the voters
-# Why a broker that lets this user in may not describe the quorum: its own configuration may still tell.
+# Reasons why a broker that accepts this user does not describe the quorum; its own configuration may name the
+# controllers.
 _LEFT_OPEN = frozenset({"not-authorised", "quorum-not-described", "request-not-supported", "no-active-controller"})
 
 
@@ -45,14 +46,14 @@ def controllers_of(client: Client, quorum: QuorumAnswer | None = None) -> Client
     places = _places(client, quorum)
     if not places:
         raise failure if failure is not None and _is_the_reason(client, failure) else _controllers_not_known(client)
-    # The others are asked for the leader's log in vain, and one that is paused takes half of the time of a call.
+    # The others do not serve the leader's log, and a paused one takes half of the time of a call.
     leader_id = NO_LEADER if quorum is None else quorum.leader_id
     ordered = sorted(places, key=lambda place: place.node_id != leader_id)
     return client.sibling(Role.CONTROLLER, tuple(place.address for place in ordered))
 
 
 def _is_the_reason(client: Client, failure: UnreachableError) -> bool:
-    """Return True if the failed DescribeQuorum is why no controller is known: from 3.9 on its answer names them."""
+    """Return True if no controller is known because DescribeQuorum failed: from 3.9 on its answer names them."""
     if failure.id != "not-authorised":
         return failure.id not in _LEFT_OPEN
     request = message("DescribeQuorumRequest")

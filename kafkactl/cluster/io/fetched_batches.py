@@ -1,4 +1,4 @@
-"""Record batches that came over the network: nothing of them is believed before it was checked."""
+"""Record batches that came over the network: every byte is checked before it is used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FetchedPiece:
 
 
 class SoundBatches:
-    """Takes answers in their order and gives out what follows what it gave out before.
+    """Filter of answers in their order, which returns the batches that follow those returned before.
 
     `last_epoch` is the epoch of the record before `next_offset`, None if it is unknown.
     """
@@ -30,7 +30,7 @@ class SoundBatches:
     def __init__(self, next_offset: int, *, last_epoch: int | None) -> None:
         self.next_offset = next_offset
         self.last_epoch = last_epoch
-        self._may_begin_below = next_offset > 0  # a batch is given whole, though its middle was asked for
+        self._may_begin_below = next_offset > 0  # A batch is returned whole, also if its middle was requested.
 
     def jump(self, next_offset: int, last_epoch: int) -> None:
         """Continue after a snapshot."""
@@ -61,10 +61,10 @@ class SoundBatches:
         return FetchedPiece(base_offset=base_offset, end_offset=self.next_offset, data=bytes(data[:position]))
 
     def _usual(self, data: bytes, *, end: int, committed: int, leader_epoch: int) -> tuple[int | None, int]:
-        """Take the sound batches that follow each other at the beginning of an answer, without a value for each.
+        """Read the sound batches that follow each other at the beginning of an answer, without a value for each.
 
-        A controller writes two batches a second when nothing happens. Gives the first offset and where it ended: at a
-        batch that is wrong in any way, or unusual, which is looked at with care.
+        An idle controller writes two batches a second. Return the first offset and the position of the end: at a wrong
+        or unusual batch, which is then read one by one.
         """
         first, run, rest = None, *sound_run(data, 0)
         for position in run.positions:
@@ -95,7 +95,7 @@ class SoundBatches:
 
 
 def unsound(what: str) -> UnreachableError:
-    """Return the error of an answer that cannot be true."""
+    """Return the error of an invalid answer."""
     return UnreachableError(f"the metadata log that was answered is not sound: {what}", id="invalid-fetch-response")
 
 

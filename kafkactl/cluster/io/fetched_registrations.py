@@ -22,8 +22,8 @@ _NO_OP = bytes.fromhex("14 00 00 00 01 08 01 14 00 00 00")
 def fetch_registrations(client: Client, quorum: QuorumAnswer | None = None) -> Registrations:
     """Read brokers, controllers, levels and voters from the committed log, from its snapshot to its end.
 
-    `quorum` is what the leader said just now, and saves asking it again.
-    Raises what `iterate_metadata_log` raises, and DecodeError for records that are not metadata records.
+    `quorum` is the newest answer of the leader, which saves a request. Raises what `iterate_metadata_log` raises, and
+    DecodeError for records that are not metadata records.
     """
     log = RegistrationLog()
     for part in iterate_metadata_log(client, quorum=quorum):

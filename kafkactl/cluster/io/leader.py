@@ -1,7 +1,7 @@
-"""The reason why no controller answered as the leader: none leads, or the one that leads could not be asked.
+"""The reason why no controller answered as the leader: none leads, or the leader could not be asked.
 
 A controller that does not lead refuses DescribeQuorum, and does not name the leader there. Which leader it follows is
-in its answer to Fetch. Only where every controller that answers follows none is a leader known to be missing.
+in its answer to Fetch. Only if every controller that answers follows none, the quorum is known to have no leader.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafkactl.kafka.other_login import add_login_step
 from kafkactl.protocol.schema.rights import not_authorised
 
 NO_LEADER = "no-active-controller"
-# Reasons that a right, a login or another address removes, and that say nothing of the quorum.
+# Reasons that a right, a login or another address removes; they are not evidence about the quorum.
 NO_ACCESS = frozenset(
     {
         NOT_AUTHORISED,
@@ -52,6 +52,7 @@ def leader_error(client: Client, error: UnreachableError, patience_ms: float) ->
 
 
 def check_leader_asked(error: UnreachableError | None) -> None:
-    """Raise the reason why the leader was not asked, if it says nothing of the quorum. Nothing can be planned then."""
+    """Raise the reason why the leader was not asked, if the reason is not evidence about the quorum. Nothing can be
+    planned then."""
     if error is not None and error.id in NO_ACCESS:
         raise error

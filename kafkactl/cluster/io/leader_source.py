@@ -21,15 +21,15 @@ from kafkactl.protocol.schema.rights import CLUSTER_DENIED, not_authorised
 HELD_MS: Final = 1_000.0
 _NO_LEADER: Final = "no-active-controller"
 _NO_LIMIT: Final = float("inf")
-_SOON_MS: Final = 150.0  # nodes that have not answered by then are asked last
+_SOON_MS: Final = 150.0  # nodes that have not answered after this time are asked last
 
 
 class LeaderSource(Closing):
     """The answer of the leader to one question after another; use it as a context manager, or close it.
 
-    A broker forwards the question, and holds it while its connection leads to a former leader that hangs. So do all
-    others, some for as long as they are asked. After `held_ms` the controllers are asked as well that the configuration
-    of a broker names, and the first answer counts; from then on both are asked at once.
+    A broker forwards the question, and holds it while its connection leads to a former leader that hangs. All other
+    brokers do so as well, some until the question ends. After `held_ms` the controllers are asked as well that the
+    configuration of a broker names, and the first answer counts; from then on both are asked at once.
     """
 
     def __init__(self, client: Client, *, held_ms: float = HELD_MS) -> None:
@@ -60,11 +60,11 @@ class LeaderSource(Closing):
                 if not is_passing or deadline.passed:
                     raise
                 if is_transient(error) and not is_held:
-                    return _asked(self._client, deadline.left_ms)  # None is reached that could hold the question.
+                    return _asked(self._client, deadline.left_ms)  # No broker is reached that could hold the question.
         return self._first_answer(deadline)
 
     def _first_answer(self, deadline: Deadline) -> QuorumAnswer:
-        """Return the first answer, through brokers or of controllers. Raise the error that says most."""
+        """Return the first answer, through brokers or of controllers. Raise the most precise error."""
         if self._brokers is None:  # apart, since a question that is held occupies the connection to a broker
             self._brokers = self._client.sibling(Role.BROKER, self._client.bootstrap)
         if self._controllers is None:

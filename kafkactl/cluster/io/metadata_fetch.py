@@ -39,7 +39,7 @@ PIECE_BYTES = 8 * 1024 * 1024
 MOST_SNAPSHOT_BYTES = 4 * 1024**3
 MOST_LOG_BYTES = 16 * 1024**3  # a controller makes a snapshot every 20 MiB, and keeps 100 MiB (the defaults)
 _WAIT_MS = 200
-_PATIENCE_MS = 15_000.0  # how long a leader may have nothing to say: an election, and its first commit
+_PATIENCE_MS = 15_000.0  # how long a leader may have no high watermark: an election, and its first commit
 _PAUSE_MS = 100.0
 _EPOCHS_TRIED = 64
 _EPOCH_PLACE = slice(12, 16)  # of the first batch of an answer
@@ -120,15 +120,15 @@ def iterate_metadata_log(
     """Yield the committed log from an offset on (default: its start), up to the high watermark, or to `up_to` if it is
     lower.
 
-    Begins with a snapshot where the leader no longer has that offset, and always where the start is asked for and
-    there is a snapshot (3.7 on). The first piece may begin below `from_offset`, and one that `up_to` falls into the
-    middle of a batch of ends above it: batches are never cut. Close the iterator if you do not read to its end.
+    Begins with a snapshot if the leader no longer has that offset, and always if the start is requested and there is a
+    snapshot (3.7 on). The first piece may begin below `from_offset`, and one that `up_to` falls into the middle of a
+    batch of ends above it: batches are never cut. Close the iterator if you do not read to its end.
 
-    With `whole` the snapshot is followed by all that the leader's log still has, and not by what follows it
-    only. Offset 0 (LeaderChange) is not to be had from a leader with a snapshot (3.7 on): the log then begins at 1.
+    With `whole` the snapshot is followed by all that the leader's log still has, and not by what follows it only. A
+    leader with a snapshot does not return offset 0 (LeaderChange, 3.7 on): the log then begins at 1.
 
     A controller of another cluster than `cluster_id` refuses (KIP-595); None: whichever answers is read. `quorum` is
-    what the leader said just now: the log is read up to its high watermark, and the leader is not asked again.
+    the newest answer of the leader: the log is read up to its high watermark, and the leader is not asked again.
 
     Raises UnreachableError: `not-authorised` (CLUSTER_ACTION is needed), `controllers-not-known`,
     `no-active-controller`, `high-watermark-unknown`, `metadata-log-not-given`, `invalid-fetch-response`,
@@ -142,7 +142,7 @@ def iterate_metadata_log(
 def fetch_snapshot(client: Client, snapshot_id: SnapshotId, *, leader_epoch: int) -> FetchedSnapshot | None:
     """Fetch a snapshot from the active controller of a client of controllers; None if the controller deleted it.
 
-    Raises UnreachableError as `iterate_metadata_log` does; `no-active-controller` also where the epoch is over.
+    Raises UnreachableError as `iterate_metadata_log` does; `no-active-controller` also if the epoch has ended.
     """
     kept = Spool()
     size: int | None = None
@@ -170,7 +170,7 @@ class _MovedError(UnreachableError):
 
 
 class _LogWalk:
-    """A walk through the log: who leads, up to where, and what must come next."""
+    """A walk through the log: the leader, the end, and the next expected offset."""
 
     def __init__(self, controllers: Client, cluster_id: str | None = None, quorum: QuorumAnswer | None = None) -> None:
         self._controllers, self._cluster_id = controllers, cluster_id
@@ -188,7 +188,7 @@ class _LogWalk:
             self._meet_leader()
             self.end = self._high_watermark()
         end = self.end if up_to is None else min(self.end, up_to)
-        # The leader's own epoch is right at any offset: it asks only whether that epoch reaches as far.
+        # The leader's own epoch is valid at any offset: the leader checks only that this epoch reaches the offset.
         batches = SoundBatches(from_offset or 0, last_epoch=None if from_offset else 0)
         goes_back = False
         while goes_back or batches.next_offset < end:

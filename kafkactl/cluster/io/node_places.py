@@ -1,6 +1,6 @@
 """A node's configuration, meta.properties and metadata log, from hooks and from files on this machine.
 
-What no hook returns and no path names is unknown. A hook that fails is reported, and what it should return is unknown.
+A fact that no hook returns and no path leads to is unknown. A hook that fails is reported, and its fact is unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PlacedNode(HookNode, Protocol):
 
 
 class NodePlaces:
-    """The files and hooks of a node. `findings` grow with what could not be read.
+    """The files and hooks of a node. `findings` grow with each file that could not be read.
 
     `folder` is the directory of the inventory.
     """
@@ -88,8 +88,8 @@ class NodePlaces:
             return None
 
     def folders(self, node: PlacedNode, config: str | None) -> tuple[str, ...]:
-        """Return the log directories of a node: those of the inventory, else those that its own file names and that are
-        fit to be given to a hook; none if one of them is not."""
+        """Return the log directories of a node: those of the inventory, else those in its own file that can be
+        arguments of a hook; none if one of them is not."""
         if node.log_dirs:
             return node.log_dirs
         named = _log_dirs(config)

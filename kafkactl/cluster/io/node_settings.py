@@ -36,9 +36,10 @@ _FILE_INSTEAD: Final = "request-not-supported"
 
 @frozen
 class Unread:
-    """A node whose settings are not known. `live`: whether it answers, or may; `why` in words; `reason` is an id.
+    """A node whose settings are not known. `live` is True if the node answers or may answer; `why` is the reason as
+    text, `reason` its id.
 
-    `step` is what to do, "" for the remedy of the finding.
+    `step` is the next step, "" for the remedy of the finding.
     """
 
     id: int
@@ -105,7 +106,7 @@ def read_settings_file(path: str) -> tuple[NodeSettings, ...]:
 
 
 def describe_own(client: Client, address: Address, node_id: int, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a node's own configs of these keys, with the values that they take precedence over.
+    """Return a node's own configurations of these keys, with the values of lower precedence.
 
     Raises UnreachableError: `not-authorised`, `settings-not-described`, or those of the connection.
     """

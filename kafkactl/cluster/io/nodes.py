@@ -28,8 +28,8 @@ from kafkactl.kafka.other_login import login_step
 from kafkactl.net.transport import Address, connect
 from kafkactl.protocol.schema.rights import right_of
 
-# How a node that runs no more, or hangs, looks from outside. A connection that is closed may be a listener that
-# expects TLS, and a name may be known only within the cluster: neither says anything of the node.
+# Errors of a node that no longer runs, or hangs. A closed connection may be a listener that expects TLS, and a name may
+# be known only within the cluster: neither is evidence about the node.
 _SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-failed"})
 _CONNECT_MS = 1_000.0
 Visits = Mapping[Address, Visit]
@@ -52,7 +52,7 @@ def named_at_start(client: Client, found: Sequence[Seat], *, patience_ms: float)
     """Ask the nodes at addresses of the start that no node advertises for their ids. Raises nothing.
 
     Such an address is a port that a bastion forwards, or a load balancer. One that was silent until now has a quarter
-    of `patience_ms`: it may as well be that of a node that hangs and that no other names.
+    of `patience_ms`: it may be that of a node that hangs and that no other node names.
     """
     advertised = {at for seat in found if seat.role is client.role for at in seat.addresses}
     asked = dict.fromkeys(at for at in client.bootstrap if at not in advertised)
@@ -77,10 +77,9 @@ def ask_nodes(
 ) -> tuple[tuple[ClusterNode, ...], tuple[Finding, ...]]:
     """Return the report of each node at its first answering address, and the findings about the others.
 
-    All are asked at once; one that hangs costs `patience_ms`. `cluster_id` None: it is not compared. With `again`
-    also those that `client` has asked before say now what they support, on new connections. `start` are nodes at
-    addresses that none advertises: from them follows whether the silence of advertised addresses says anything.
-    Raises nothing.
+    All are asked at once; one that hangs costs `patience_ms`. `cluster_id` None: it is not compared. With `again` nodes
+    that `client` has asked before are asked again for their ranges, on new connections. `start` are nodes at addresses
+    that none advertises: they show if the silence of advertised addresses is evidence. Raises nothing.
     """
     expected: dict[Address, int | None] = {}
     for seat in found:
@@ -107,10 +106,10 @@ def ask_nodes(
 
 
 def _out_of_reach(client: Client, found: Sequence[Seat], visits: Visits, start: NodesNamed) -> NotAsked | None:
-    """Return why silence at advertised addresses says nothing of the nodes, if a node that answers shows so.
+    """Return why silence at advertised addresses is not evidence about the nodes, if a node that answers shows it.
 
-    A node that answers at an address of the start only is alive, and its own address is silent all the same. One that
-    does not say who it is may be any of the nodes, if none answers at an address of its own.
+    A node that answers only at an address of the start is alive, although its own address is silent. One that does not
+    report its id may be any of the nodes, if none answers at an address of its own.
     """
     seats = [seat for seat in found if seat.role is client.role]
     reached = {place.address: place.node_id for place in start.places}
@@ -159,7 +158,7 @@ def _visits(
 ) -> Visits:
     """Return the answer of each address; `roles` are the kinds of nodes expected there, by default the client's.
 
-    One that did not answer the client before has `silent_ms`, by default `patience_ms` as all have.
+    A node that did not answer the client before has `silent_ms`, by default `patience_ms` like all others.
     """
     if not expected:
         return {}
@@ -175,7 +174,7 @@ def _visits(
                 connection, expected_id=expected[address], identify=True, ask_quorum=False, deadline=deadline
             )
 
-    # The releases are needed by all who judge levels.
+    # All judgements of levels need the releases.
     deadline = Deadline.after(patience_ms, client.clock)
     found = all_at_once(list(expected), ask, deadline, meanwhile=known_releases)
     return {
@@ -207,9 +206,9 @@ def _node(
     cluster_id: str | None,
     step_of: Callable[[KafkactlError, Role], str],
 ) -> tuple[ClusterNode, Finding | None]:
-    """Return the node by the first of its addresses that answers as what it should be.
+    """Return the node by the first of its addresses that answers as the expected node.
 
-    `step_of` returns what to do about an error of a kind of node.
+    `step_of` returns the next step for an error of a kind of node.
     """
     seen = [visits[address] for address in seat.addresses]
     node = ClusterNode(id=seat.id, role=seat.role, answers=None, endpoints=seat.endpoints)
@@ -230,7 +229,7 @@ def _node(
 
 
 def _stranger(visit: Visit, seat: Seat, cluster_id: str | None) -> str | None:
-    """Return the name of another node that answers at the address; None for the node, or an unknown one."""
+    """Return the name of another node that answers at the address; None for the expected node, or an unknown one."""
     if visit.view is not None and cluster_id not in (None, visit.view.cluster_id):
         return f"a node of the cluster {visit.view.cluster_id}"
     return None if visit.node_id in (None, seat.id) else f"node {visit.node_id}"

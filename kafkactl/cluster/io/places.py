@@ -1,8 +1,8 @@
 """Addresses of every node of a cluster, for each of its roles, gathered from all sources.
 
 A broker's DescribeCluster names brokers by the listener that was asked, so that comes first; registrations name all
-listeners, of which some may not be for us. Controllers are named by DescribeQuorum (voters, 3.9 on), by another
-controller (registered ones, 3.7 on), by the log, and by the brokers' configuration of a static quorum.
+listeners, of which some may not accept this client. Controllers are named by DescribeQuorum (voters, 3.9 on), by
+another controller (registered ones, 3.7 on), by the log, and by the brokers' configuration of a static quorum.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def seats(
     places: Iterable[Place] = (),
     own: Iterable[Place] = (),
 ) -> tuple[Seat, ...]:
-    """Return every broker and controller that any of the sources names, by role and id.
+    """Return every broker and controller that a source names, by role and id.
 
     `own` are nodes of the kind of `listener` that named themselves at an address given at the start.
     """

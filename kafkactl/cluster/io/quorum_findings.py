@@ -126,7 +126,8 @@ def _strangers(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]
 
 
 def _leader_not_reached(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
-    """Report a followed controller that could not be asked: it may lead, and be unreachable from here."""
+    """Report a followed controller that could not be asked: such a controller may lead although it is unreachable from
+    here."""
     if state.has_leader:
         return
     for leader_id, follower in unreached_leaders(visits).items():
@@ -204,7 +205,7 @@ def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterato
 
 
 def _voters_elsewhere(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
-    """Report voters that answer at other addresses than the voter set has: such voters do not find each other.
+    """Report voters that answer at other addresses than those in the voter set: such voters do not find each other.
 
     With a leader the endpoints are compared one by one (`guard_candidate`).
     """

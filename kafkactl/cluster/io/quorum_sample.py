@@ -1,7 +1,7 @@
 """The quorum between two observations: its leader, and whether the others still answer on their connections.
 
-A sample goes only to nodes that answered the observation before it, and only on its connections: what answers
-there is the process that named itself then. So a sample takes as long as the slowest healthy node, and a node that
+A sample goes only to nodes that answered the observation before it, and only on its connections: the process at the
+other end is the one that named itself then. So a sample takes as long as the slowest healthy node, and a node that
 hangs costs `PING_MS` once; after that it is not asked again.
 """
 
@@ -32,7 +32,7 @@ def sample_visits(
 ) -> list[Visit] | None:
     """Repeat these visits on `lines`; return None if the leader does not answer as leader.
 
-    A line on which nothing is answered is closed and taken out.
+    A line without an answer is closed and removed.
     """
     leader = leaders_visit(visits)
     if leader is None or leader.address not in lines:
@@ -57,7 +57,8 @@ def sample_visits(
 
 
 def _now(before: Visit, answer: Visit | KafkactlError) -> Visit:
-    """Return the visit with what was answered, or with why nothing was: then what it said before is not so any more."""
+    """Return the visit with the new answer, or with the reason why there is none: the answer before is then
+    outdated."""
     if isinstance(answer, Visit):
         return answer
     return Visit(address=before.address, expected_id=before.id, error=answer)

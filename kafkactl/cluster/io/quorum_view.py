@@ -1,12 +1,12 @@
-"""The quorum of a live cluster as a value. Every node that may know something is asked, on separate connections.
+"""The quorum of a live cluster as a value. Every node that may have a fact is asked, on separate connections.
 
 The answer of the leader decides. All controllers are asked nevertheless: a former leader may not yet know that it was
 replaced, and without a leader each controller still reports its id and the leader that it follows. Connections are not
 shared, because a server reads nothing from a connection on which it still owes a response. Nodes that do not answer
 take `patience_ms` together, however many there are.
 
-Asked are the nodes named at the start, the endpoints in the voter set (to check what the log says), and standby
-controllers that fetch. Without a leader, all registered and configured controllers are asked as well.
+The nodes named at the start, the endpoints in the voter set (to check the log) and standby controllers that fetch are
+asked. Without a leader, all registered and configured controllers are asked as well.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ from kafkactl.protocol.schema.rights import not_authorised
 
 PATIENCE_MS = 3_000.0
 _NO_LIMIT = float("inf")
-_ROUNDS = 3  # from the nodes named to their voters, from those to whom they configure, and once more
+_ROUNDS = 3  # from the named nodes to their voters, from these to the configured controllers, and once more
 Expected = Mapping[Address, int | None]
 
 
 class QuorumObserver(Closing):
-    """Looks at the quorum of `client`'s cluster, again and again; keeps its connections between two looks.
+    """Observer of the quorum of `client`'s cluster, which keeps its connections between two observations.
 
-    `identify`: also ask every controller who it is and how it is set up (3.7 on). `cluster_id` is the cluster that is
-    meant, None for any: what a node of another one says is an error of that address and no evidence. `silent` are nodes
-    that did not answer, shared by observers of one cluster that have the same patience: where a leader answers, such a
-    node is not waited for again before it answers. `watches_followers`: take about 2 s more if followers of a leader
+    `identify`: also ask every controller for its identity and its settings (3.7 on). `cluster_id` is the expected
+    cluster, None for any: an answer of a node of another one is an error of that address and not evidence. `silent` are
+    nodes that did not answer, shared by observers of one cluster that have the same patience: if a leader answers, such
+    a node is not waited for again before it answers. `watches_followers`: take about 2 s more if followers of a leader
     that cannot be asked then show if it leads. Use it as a context manager.
     """
 
@@ -93,11 +93,11 @@ class QuorumObserver(Closing):
             line.close()
 
     def observe(self, *, disks: Sequence[DiskSeen] = (), registrations: Registrations | None = None) -> QuorumState:
-        """Return the quorum now. `visits` then holds what each node said.
+        """Return the present quorum. `visits` then has the answer of each node.
 
         Raises UnreachableError if none of the nodes named at the start answers what it is asked, unless there are
-        `disks` to answer from; `wrong-endpoint-type` where one of them is of the other kind, and `not-authorised` where
-        this user may not ask for the quorum.
+        `disks` to answer from; `wrong-endpoint-type` if one of them is of the other kind, and `not-authorised` if this
+        user may not ask for the quorum.
         """
         first = self._start()
         self._check_start(first, has_disks=bool(disks))
@@ -112,7 +112,7 @@ class QuorumObserver(Closing):
         return self.assembled(self.visits, disks=disks, registrations=registrations)
 
     def _at_voter_endpoints(self, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> list[Visit]:
-        """Visit the addresses that the voter set on the disks has, as far as they were not visited."""
+        """Visit the addresses in the voter set on the disks that were not visited yet."""
         voters = self.assembled(visits, disks=disks).voters
         places = {Address(at.host, at.port): voter.id for voter in voters for at in voter.endpoints}
         return self._visit_all(_unvisited(places, [visit.address for visit in visits]))
@@ -124,7 +124,7 @@ class QuorumObserver(Closing):
         disks: Sequence[DiskSeen] = (),
         registrations: Registrations | None = None,
     ) -> QuorumState:
-        """Return the state that these visits add up to, of the cluster that is meant."""
+        """Return the state that follows from these visits, of the expected cluster."""
         return assembled(visits, disks=disks, registrations=registrations, cluster_id=self.cluster_id)
 
     def sample(self) -> QuorumState | None:
@@ -153,10 +153,10 @@ class QuorumObserver(Closing):
         self._clock.sleep_ms(duration_ms)
 
     def prove(self, *, node_ids: Collection[int] = (), rounds: int = 3) -> QuorumState:
-        """Return the quorum now, and of every voter whether it is seen to follow the leader (`quorum/liveness`).
+        """Return the present quorum, with evidence for every voter that it follows the leader (`quorum/liveness`).
 
-        `node_ids` are nodes that matter in addition to the voters. An election on the way is looked at again, `rounds`
-        times in all; after that a blocker says that the quorum is not steady. Raises as `look`.
+        `node_ids` are nodes that matter in addition to the voters. During an election the observation is repeated, up
+        to `rounds` times in all; after that a blocker reports that the quorum is not steady. Raises as `look`.
         """
         state = self.observe()
         for left in reversed(range(rounds)):
@@ -191,7 +191,7 @@ class QuorumObserver(Closing):
         if any(visit.answer for visit in visits):
             return visits
         _check_allowed(visits)
-        # That a broker holds the request is not an error of the broker if no node leads.
+        # A broker that holds the request has no error if no node leads.
         visits = self._with_configurations(visits)
         return [changed(visit, error=None) if visit.role is Role.BROKER and visit.view else visit for visit in visits]
 
@@ -202,7 +202,7 @@ class QuorumObserver(Closing):
         return [*silent, others[0]] if others else silent[:1]
 
     def _with_configurations(self, visits: Sequence[Visit]) -> list[Visit]:
-        """Return the visits with what brokers say of themselves where they do not answer for the quorum."""
+        """Return the visits with the settings of brokers that do not answer for the quorum."""
         known = {visit.address: visit for visit in visits if visit.role is Role.BROKER and not visit.settings}
         for again in self._visit_all(dict.fromkeys(known), identify=True, ask_quorum=False):
             first = known[again.address]
@@ -247,7 +247,7 @@ class QuorumObserver(Closing):
         return [now if isinstance(now, Visit) else visit for visit, now in found]
 
     def _leader_once_more(self, visits: list[Visit]) -> list[Visit]:
-        """Ask the controllers that are followed once more: one was elected just now, another's connection was lost.
+        """Ask the followed controllers once more: one may be newly elected, the connection of another may be lost.
 
         One that did not answer for all of its time is not waited for a second time.
         """
@@ -278,10 +278,10 @@ class QuorumObserver(Closing):
         plain: Collection[Address] = (),
         most_ms: float = _NO_LIMIT,
     ) -> list[Visit]:
-        """Visit these addresses at once, for `most_ms` at most; one that is stuck does not keep the others.
+        """Visit these addresses at once, for `most_ms` at most; a node that hangs does not delay the others.
 
-        One that was stuck before keeps none of them where a leader answers (`has_leader`: one did already). The nodes
-        at `plain` addresses are not asked for their identity.
+        A node that hung before delays none of them if a leader answers (`has_leader`: one did already). The nodes at
+        `plain` addresses are not asked for their identity.
         """
         wanted = self._identify if identify is None else identify
 
@@ -312,11 +312,11 @@ class QuorumObserver(Closing):
         ]
 
     def _line(self, address: Address, deadline: Deadline) -> Connection:
-        """Return the kept connection, with the node's versions as they are now, or a new one."""
+        """Return the kept connection, with the present versions of the node, or a new one."""
         kept = self._lines.pop(address, None)
         if kept is not None and not kept.is_stale(self._clock.now_ms()):
             try:
-                # Half of the time: a connection whose other end is gone without a word leaves the rest for a new one.
+                # Half of the time: a connection whose other end is gone without notice leaves the rest for a new one.
                 kept.refresh_versions(deadline.at_most(deadline.left_ms / 2))
             except KafkactlError:
                 kept.close()  # closed since the last observation: a new one shows whether the node is there

@@ -1,8 +1,8 @@
 """Visit to a node: its complete view of the quorum, over a connection of its own.
 
-A visit does not raise for anything that the node answers or fails to answer: what is missing is None, and `error` or
-`denied` says why. No request changes anything, and none is made as a replica (Fetch is sent with replica id -1, which
-the leader does not list as an observer).
+A visit does not raise for anything that the node answers or fails to answer: a missing fact is None, and `error` or
+`denied` has the reason. No request changes anything, and none is made as a replica (Fetch is sent with replica id -1,
+which the leader does not list as an observer).
 
 What a controller answers, by release (measured): DescribeQuorum only the leader; DescribeCluster from 3.7 on, with
 ALTER on the cluster; DescribeConfigs from 3.7 on. A node describes only its own configuration. Asked for another
@@ -42,7 +42,7 @@ _INVALID_REQUEST = 42
 _NOT_LEADER = 6
 _SENDS_ITS_LEADER = 12
 _OWN_ID = r"expected ([0-9]{1,9}) or empty string"  # compiled when it is first used
-# How a node that runs no more, or hangs, looks from outside.
+# Errors of a node that no longer runs, or hangs.
 _SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-closed", "connection-failed"})
 
 
@@ -50,8 +50,8 @@ _SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-c
 class Visit:
     """Answer of the node at one address.
 
-    `error` is why not everything could be asked. `expected_id` is the node that is expected there, `node_id` the id
-    that the node reported; None if unknown. `denied` names the requests that the user of `login` may not make.
+    `error` is the reason why not everything could be asked. `expected_id` is the node that is expected there, `node_id`
+    the id that the node reported; None if unknown. `denied` names the requests that the user of `login` may not make.
     `leader_id` and `leader_epoch` are the leader that a follower follows, None if it was not asked or does not report
     it. `still_follows`: it was observed to fetch from that leader, which leads although it cannot be asked.
     """
@@ -89,7 +89,7 @@ class Visit:
 
     @property
     def auto_join(self) -> bool | None:
-        """Return whether the node adds itself as a voter (KIP-853, from 4.2); None if its settings are unknown."""
+        """Return True if the node adds itself as a voter (KIP-853, from 4.2); None if its settings are unknown."""
         if AUTO_JOIN in self.settings:
             return self.settings[AUTO_JOIN] == "true"
         # Its settings were read and do not have this one: a release before 4.2.
@@ -142,8 +142,8 @@ def _roles(visit: Visit) -> frozenset[Role] | None:
 
 
 def of_cluster(cluster_id: str | None, seen: Visit) -> Visit:
-    """Return the visit, or where the node says that it is of another cluster than `cluster_id`, that and nothing else
-    of it.
+    """Return the visit; if the node reports another cluster than `cluster_id`, only that error and nothing else of the
+    node.
 
     The id of that cluster is kept, so that the address is not used as that of a node of this one.
     """
@@ -172,7 +172,7 @@ def are_out_of_reach(visits: Sequence[Visit]) -> bool:
 
 
 def believed_leader(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
-    """Return the visit with whom that node believes to lead, from the answer to a Fetch that brings no records."""
+    """Return the visit with the leader that the node follows, from the answer to a Fetch without records."""
     if not _sends_its_leader(connection):
         return seen
     try:
@@ -196,7 +196,7 @@ def _sends_its_leader(connection: Connection) -> bool:
 
 
 def ask_quorum_of(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
-    """Return the visit with what that node says of the quorum, if it leads. Raises UnreachableError."""
+    """Return the visit with the node's answer about the quorum, if the node leads. Raises UnreachableError."""
     response = connection.ask("DescribeQuorum", QUORUM_REQUEST, deadline=deadline)
     if not _has_partition(response.body):
         return changed(seen, error=_not_described(connection.address, -1, "the answer names no partition"))

@@ -1,6 +1,7 @@
-"""Nodes that do not answer, as findings of what describes a cluster: how each is silent, and what that points to.
+"""Findings about nodes that do not answer, for answers that describe a cluster: the kind of each silence and its likely
+cause.
 
-Plans do not use these: a planner weighs a silent node by what it would do to the change.
+Plans do not use these: a planner judges a silent node by its effect on the change.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, warning
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.consequences import level_name
 
-# What is seen at the addresses, and where to look; a node of which another answers has a finding of its own.
+# The observation at the addresses, and the next step; a node in whose place another answers has a finding of its own.
 _SEEN: Mapping[Silence, tuple[str, str]] = {
     Silence.REFUSED: (
         "refuses connections: no process listens there",

@@ -46,7 +46,7 @@ _MENDABLE = ("sasl-login-expected", "authentication-failed", "not-authorised", L
 class ObservedCluster:
     """State of a cluster, findings about the observation, and the nodes to ask again.
 
-    `leader_error` is why the quorum was not described, `log_error` why the metadata log was not read.
+    `leader_error` is the reason why the quorum was not described, `log_error` why the metadata log was not read.
     """
 
     state: ClusterState
@@ -65,13 +65,13 @@ def observe_cluster_state(
     registrations: Callable[[], Registrations] | None = None,
     quorum: Callable[[], QuorumAnswer] | None = None,
 ) -> ObservedCluster:
-    """Observe the basis of a change of feature levels until it is known which nodes follow the leader.
+    """Observe the state that a change of feature levels rests on, until it is known which nodes follow the leader.
 
     Without `with_log` the metadata log is read only if a node would stay unknown, and the leader is asked once: that is
-    enough to describe, but not to plan. If `doubted` names a node, the leader is watched for the full 2 s, because it
-    has to be shown that this node does not fetch. `registrations` returns what another reader of the log found, or
-    raises UnreachableError; the log is then not read here, and the leader is asked once. Likewise `quorum` returns what
-    the leader said to another question.
+    enough to describe, but not to plan. If `doubted` names a node, the leader is watched for the full 2 s, because the
+    absence of fetches of this node has to be shown. `registrations` returns those of another reader of the log, or
+    raises UnreachableError; the log is then not read here, and the leader is asked once. Likewise `quorum` returns the
+    answer of the leader to another question.
 
     Raises UnreachableError if none of the nodes named at the start answers in Kafka's protocol, if they are of the
     other kind, or if they name no node of the cluster (no login, no rights).
@@ -91,7 +91,7 @@ def observe_levels(
 ) -> ObservedCluster:
     """Return the nodes with their present levels and leader; the log is not read again. Raises nothing.
 
-    With `watches` it is also seen again who follows the leader, as before a request that changes something.
+    With `watches` the followers of the leader are observed again, too, as before a request that changes something.
     """
     with (
         _patient(client, patience_ms) as patient,
@@ -240,18 +240,13 @@ class _ClusterObserver(Closing):
 
     def _check_any_node_answers(self) -> None:
         """Raise UnreachableError if no node named at the start answers, or if one is of the other kind."""
-        answers = self._client.versions(self._client.bootstrap, meanwhile=self._get_ready, soon_ms=_SOON_MS)
+        answers = self._client.versions(self._client.bootstrap, soon_ms=_SOON_MS)
         for address, answer in answers.items():
             if isinstance(answer, NodeVersions):
                 check_role(address, answer, self._client.role)
         check_quorum_known({at: answer for at, answer in answers.items() if isinstance(answer, NodeVersions)})
         if not any(isinstance(answer, NodeVersions) for answer in answers.values()):
             self._client.ask_any("ApiVersions", request_body(__version__))  # once more, with patience
-
-    def _get_ready(self) -> None:
-        """Load what reads the log, which only brokers can make unnecessary."""
-        if self._client.role is Role.CONTROLLER:
-            pass
 
     def _check_can_learn(self, no_leader: UnreachableError | None) -> None:
         """Raise UnreachableError if neither the quorum, nor the cluster, nor the log names a single node."""
@@ -328,10 +323,9 @@ class _ClusterObserver(Closing):
 
 
 def nothing_learned(errors: Sequence[UnreachableError]) -> UnreachableError:
-    """Return the error of an observation that has no answer: the reason that a user can do something about, then the
-    others.
+    """Return the error of an observation without an answer: reasons that a user can remove come first.
 
-    A listener answers ApiVersions before a login and to everybody, so an answer to that alone says nothing.
+    A listener answers ApiVersions before a login, so an answer to that alone is not evidence.
     """
     first = next((error for error in errors if error.id in _MENDABLE), errors[0])
     others = [error.message for error in errors if error.message != first.message]
@@ -402,7 +396,7 @@ def _start_silent(address: Address, error: KafkactlError) -> Finding:
 
 
 def _leader_lost(leader_id: int, error: UnreachableError) -> Finding:
-    """Return the finding for a leader that was lost; silence alone does not say that no controller leads."""
+    """Return the finding for a leader that was lost; silence alone does not prove that no controller leads."""
     before = f"controller {leader_id} led the quorum when the observation began"
     if error.id != "no-active-controller":
         return _not_seen("quorum-not-seen", "quorum", f"{before}, and who leads now is not known", error)

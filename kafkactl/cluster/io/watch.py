@@ -27,7 +27,7 @@ def watch_quorum(
 ) -> Observation | UnreachableError:
     """Watch the leader that gave the answer `first` (`watch_followers`).
 
-    The error if no controller that answers leads any more, or where none answered in time. Raises nothing.
+    Return the error if no controller that answers leads any more, or if none answered in time. Raises nothing.
     """
     sampling = _Sampling(leader, clock, cluster_id)
     found = watch_followers(sampling, nodes, listed=(*first.voters, *first.observers), whole=whole)
@@ -35,7 +35,7 @@ def watch_quorum(
 
 
 class _Sampling:
-    """`quorum.liveness.Sampling` over the answers of the leader."""
+    """Source of samples (`quorum.liveness.Sampling`) from the answers of the leader."""
 
     def __init__(self, leader: LeaderSource, clock: Clock, cluster_id: str | None) -> None:
         self._leader = leader

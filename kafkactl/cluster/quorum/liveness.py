@@ -1,18 +1,18 @@
 """Liveness of voters, from offsets that advanced during the observation, never from earlier state.
 
 A voter acknowledges a commit by fetching, so for a gate that protects a majority the evidence is a fetch that the
-leader received while it was being watched: between two answers of the same leader in the same epoch the replica's log
-end moved on. The time of the last fetch alone is weaker than it seems: the leader parks a fetch for up to 500 ms
-(`KafkaRaftClient.MAX_FETCH_WAIT_MS`) and sets that time again when the parked fetch is completed by an append, also
-where the follower is gone by then (`KafkaRaftClient.handleFetchRequest`, `LeaderState.updateReplicaState`). So a fetch
-time is evidence only where the leader's log does not grow, and only if it is later than any fetch that could have been
-parked when the observation began. An idle leader of metadata.version 3.3-IV1 or later appends a no-op every 500 ms
+leader received while the leader was watched: between two answers of the same leader in the same epoch the replica's log
+end moved on. The time of the last fetch alone is weak evidence: the leader parks a fetch for up to 500 ms
+(`KafkaRaftClient.MAX_FETCH_WAIT_MS`) and sets that time again when the parked fetch is completed by an append, also if
+the follower is gone by then (`KafkaRaftClient.handleFetchRequest`, `LeaderState.updateReplicaState`). So a fetch time
+is evidence only if the leader's log does not grow, and only if it is later than any fetch that could have been parked
+when the observation began. An idle leader of metadata.version 3.3-IV1 or later appends a no-op every 500 ms
 (metadata.max.idle.interval.ms), so a healthy voter advances in every half second.
 
 A node's own answer shows that its process runs, not that it follows the leader, and Kafka has no request in which a
-controller names its directory. It is evidence where no majority is at stake; where one is, it can only speak against:
-a node that answered when the observation began and does not answer at its end is not alive, whatever it fetched in
-between. A node that never could be reached from here and goes on fetching is alive.
+controller names its directory. An answer is evidence if no majority is at stake; otherwise it can only be evidence
+against life: a node that answered when the observation began and does not answer at its end is not alive, whatever it
+fetched in between. A node that never could be reached from here and continues to fetch is alive.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ NOT_STEADY = "quorum-not-steady"
 FETCH_WAIT_MS = 500  # KafkaRaftClient.MAX_FETCH_WAIT_MS
 WATCH_MS = FETCH_TIMEOUT_MS  # a follower that cannot fetch for that long gives its leader up
 SAMPLE_EVERY_MS = 150
-# How long ago an advance may have been seen when the observation ends. All followers advance on the same no-op, so a
-# healthy quorum is seen to do so in one look.
+# Most time in ms between the last observed advance and the end of the observation. All followers advance on the same
+# no-op, so one sample shows it for a healthy quorum.
 FRESH_MS = 400
-_ALIGN_MS = 1_000  # at most this much longer, until those who advance have just done so
+_ALIGN_MS = 1_000  # at most this much longer, until all that advance have just done so
 _ENOUGH_MS = 2 * FETCH_WAIT_MS  # two intervals in which a replica that follows has advanced
 
 
@@ -56,9 +56,9 @@ class LifeSign(StrEnum):
 class Life:
     """Liveness of one replica or node, from an observation.
 
-    `alive`: True there is evidence; False it was watched for long enough and nothing advanced, or it stopped answering;
-    None it cannot be said. `sign` is the evidence. `answers`: whether it answered at its own endpoint when it was last
-    asked; None if it was not asked, or could not be. `reason` says it in words, as a clause about the node.
+    `alive`: True if there is evidence; False if it was watched for long enough and nothing advanced, or it stopped
+    answering; None if that is unknown. `sign` is the evidence. `answers`: True if it answered at its own endpoint when
+    it was last asked; None if it was not asked, or could not be. `reason` is a clause about the node.
     """
 
     alive: bool | None
@@ -69,9 +69,10 @@ class Life:
 
 @frozen
 class Sample:
-    """The quorum as one answer of its leader shows it. `at_ms` is our steady clock when the question was sent.
+    """The quorum as one answer of its leader shows it.
 
-    `state.nodes` holds what the nodes themselves answered at that moment; who was not asked is absent, or None.
+    `at_ms` is the local monotonic time in ms at which the question was sent. `state.nodes` has the answers of the nodes
+    themselves at that moment; a node that was not asked is absent, or None.
     """
 
     at_ms: float
@@ -86,27 +87,27 @@ class Sampling(Protocol):
         ...
 
     def sleep_ms(self, duration_ms: float) -> None:
-        """Return after this time."""
+        """Wait for this time."""
         ...
 
     def sample(self) -> QuorumState | None:
-        """Return the leader's word now, and of each voter that can be reached whether it still answers.
+        """Return the present answer of the leader, and for each reachable voter if it still answers.
 
-        It takes no longer than a healthy quorum needs; None if no node answers as the leader.
+        A sample takes no longer than a healthy quorum needs; None if no node answers as the leader.
         """
         ...
 
 
 @frozen
 class Observation:
-    """Sights of one quorum in the order in which they were made, and what the nodes answered before the first."""
+    """Samples of one quorum in their order, and the answers of the nodes before the first."""
 
     samples: tuple[Sample, ...]
     before: Mapping[int, ClusterNode]
 
     @property
     def first(self) -> Sample:
-        """Return the first sample of the leader that was seen last: everything before it says nothing of now."""
+        """Return the first sample of the leader that was observed last: earlier ones are not evidence about now."""
         return _of_one_leader(self.samples)[0]
 
     @property
@@ -116,7 +117,7 @@ class Observation:
 
     @property
     def watched_ms(self) -> int:
-        """Return the time for which the leader that was seen last was watched."""
+        """Return the time for which the leader that was observed last was watched."""
         return round(self.last.at_ms - self.first.at_ms)
 
     def seeing(self, sample: Sample) -> Observation:
@@ -140,7 +141,7 @@ def lives(observation: Observation) -> dict[ReplicaKey, Life]:
 
 
 def with_lives(state: QuorumState, observation: Observation) -> QuorumState:
-    """Return the state with the replicas of the last sample and what is known of their lives.
+    """Return the state with the replicas of the last sample and their liveness.
 
     `state` is the whole observation of the same quorum (`is_same_quorum`), of which samples show a part.
     """
@@ -156,9 +157,9 @@ def with_lives(state: QuorumState, observation: Observation) -> QuorumState:
 
 
 def unproven(state: QuorumState) -> QuorumState:
-    """Return the state with no voter proven alive, and the blocker that says why: leader or voters changed meanwhile.
+    """Return the state with no voter proven alive, and the blocker with the reason: leader or voters changed meanwhile.
 
-    What a single look shows of who is alive (`by_one_answer`) is not evidence for a majority.
+    Liveness by a single answer (`by_one_answer`) is not evidence for a majority.
     """
     reason = "could not be watched: the leader or the voters changed meanwhile"
     unknown = Life(alive=None, sign=None, answers=None, reason=reason)
@@ -225,10 +226,10 @@ def watch(
 def proven(
     state: QuorumState, sampling: Sampling, *, node_ids: Collection[int] = (), watch_ms: float = WATCH_MS
 ) -> tuple[QuorumState, QuorumState | None]:
-    """Return the state of a quorum that has a leader, with evidence of who is alive, and the first sample of the watch.
+    """Return the state of a quorum that has a leader, with evidence of liveness, and the first sample of the watch.
 
-    `node_ids` are nodes that matter in addition to the voters. Where leader or voters changed meanwhile no voter is
-    proven alive, a blocker says so (`unproven`), and there is no first sample.
+    `node_ids` are nodes that matter in addition to the voters. If leader or voters changed meanwhile, no voter is
+    proven alive, a blocker reports it (`unproven`), and there is no first sample.
     """
     needed = [observer.key for observer in state.observers if observer.id in node_ids]
     found = watch(sampling, state.nodes, needed=needed, watch_ms=watch_ms)
@@ -238,10 +239,11 @@ def proven(
 
 
 def by_one_answer(state: QuorumState, *, alive_within_ms: int = ALIVE_WITHIN_MS) -> QuorumState:
-    """Return the state with what one single look shows of its replicas; no evidence for a majority, but for the leader.
+    """Return the state with the liveness of its replicas by a single answer, which is evidence for a majority only for
+    the leader.
 
-    Alive is who answers at its own endpoint as itself and fetched within `alive_within_ms`; dead who has not fetched
-    for longer, or neither answers nor ever fetched from this leader; of all others it cannot be said.
+    A replica is alive if it answers at its own endpoint as itself and fetched within `alive_within_ms`; dead if it has
+    not fetched for longer, or neither answers nor ever fetched from this leader; otherwise unknown.
     """
     return changed(
         state,
@@ -332,7 +334,7 @@ def _is_new_fetch(old: Replica | None, new: Replica, began_ms: int | None) -> bo
 
 
 def _has_grown(samples: Sequence[Sample]) -> bool:
-    """Return True if the leader's log grew: then a replica that does not follow is not one that acknowledges."""
+    """Return True if the leader's log grew: a replica that does not follow then acknowledges nothing."""
     return _is_more(_end(samples[0].state), _end(samples[-1].state))
 
 

@@ -1,9 +1,9 @@
 """Majority arithmetic of voter sets.
 
-Rule: a voter set can commit and elect while more than half of it is alive. Counted here is only what is known to
-be alive; who is not known to be is taken as dead, because a plan must not rest on hope. Nothing in Kafka asks these
-questions before it takes a change of voters (KIP-853; `RemoveVoterHandler`), so a set without a live majority can be
-made, and then never commits: the wedge.
+Rule: a voter set can commit and elect while more than half of it is alive. Only voters that are proven alive count; all
+others are treated as dead, because a plan must not rest on an assumption. Kafka checks none of this before it accepts a
+change of voters (KIP-853; `RemoveVoterHandler`), so a set without a live majority can be made, and then never commits:
+the wedge.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def tolerates(voters: Collection[Hashable], alive: Collection[Hashable]) -> int:
 
 
 def critical(voters: Collection[Hashable], alive: Collection[Hashable]) -> frozenset[Hashable]:
-    """Return the voters of which no single one may fail: all that are alive where nothing is tolerated, else none."""
+    """Return the voters of which no single one may fail: all that are alive if no failure is tolerated, else none."""
     if tolerates(voters, alive) != 0:
         return frozenset()
     return frozenset(voters) & frozenset(alive)
@@ -40,9 +40,9 @@ def critical(voters: Collection[Hashable], alive: Collection[Hashable]) -> froze
 def majorities_always_meet(before: Collection[Hashable], after: Collection[Hashable]) -> bool:
     """Return True if every majority of one set shares a voter with every majority of the other.
 
-    Kafka's own check (`VoterSet.hasOverlappingMajority`) takes every change of at most one voter added and one
-    removed; replacing one of three in a single step passes there though {1,2} and {1',3} are disjoint. This is the
-    exact rule: two majorities that avoid each other have to be made of voters of one set only, and of the shared ones.
+    Kafka's own check (`VoterSet.hasOverlappingMajority`) takes every change of at most one voter added and one removed;
+    replacing one of three in a single step passes there though {1,2} and {1',3} are disjoint. This is the exact rule:
+    two disjoint majorities each consist of voters of one set only, and of shared ones.
     """
     old, new = set(before), set(after)
     shared = len(old & new)
@@ -51,7 +51,7 @@ def majorities_always_meet(before: Collection[Hashable], after: Collection[Hasha
 
 
 def arithmetic(voters: Iterable[object], alive: Collection[object]) -> str:
-    """Return the sum behind a verdict, in words: what can be checked by eye.
+    """Return the numbers behind a verdict as text, so that an operator can check them.
 
     >>> arithmetic([1, 2], [1, 3])
     'voters {1,2}, majority 2, alive {1}'
@@ -62,7 +62,7 @@ def arithmetic(voters: Iterable[object], alive: Collection[object]) -> str:
 
 
 def shown(members: Iterable[object]) -> str:
-    """Return a set in words, in the order given.
+    """Return a set as text, in the given order.
 
     >>> shown([1, 2])
     '{1,2}'

@@ -1,9 +1,9 @@
 """Answers of several controllers, disks and the metadata log, merged into one `QuorumState`.
 
-Invariant: the leader of the highest epoch is believed, and no node is made leader by hearsay: others answer
-DescribeQuorum with NOT_LEADER_OR_FOLLOWER and know nothing of voters. A leader that is cut off answers for up to 3 s
-more, so two may speak; the older epoch is reported as a finding. Without a leader, voters come from disks, newest log
-first, and who is alive from the nodes themselves. What one answer can show of who is alive is little, and judged by
+Invariant: the leader of the highest epoch decides, and only a node's own answer makes it the leader: others answer
+DescribeQuorum with NOT_LEADER_OR_FOLLOWER and have no list of voters. A leader that is cut off answers for up to 3 s
+more, so two leaders may answer; the older epoch is reported as a finding. Without a leader, voters come from disks,
+newest log first, and liveness from the nodes themselves. One answer is weak evidence of liveness, and is judged by
 `quorum/liveness`. Ages are taken within one answer, by the leader's clock.
 """
 
@@ -29,9 +29,9 @@ _FIRST_WITH_DIRECTORIES = 2
 
 @frozen
 class QuorumAnswer:
-    """A DescribeQuorum answer without error: what a node that believes to lead says. `asked` names that node.
+    """A DescribeQuorum answer without error, by a node that acts as the leader. `asked` names that node.
 
-    Offsets and times are as in the answer, -1 if unknown; `alive` of its replicas is not judged yet.
+    Offsets and times are as in the answer, -1 if unknown; `alive` of its replicas is not known yet.
     """
 
     asked: str
@@ -101,9 +101,9 @@ def quorum_state(
 ) -> QuorumState:
     """Return one state from all answers and files.
 
-    `heard` is what nodes whose id is not known said of themselves, by their address. `configured` are the voters of
-    controller.quorum.voters, which count in a static quorum without a leader. In a static quorum directory ids
-    are left out: no vote names them, and from 4.1 on a leader shows some and not others.
+    `heard` has the answers of nodes with an unknown id, by their address. `configured` are the voters of
+    controller.quorum.voters, which count in a static quorum without a leader. In a static quorum directory ids are left
+    out: no vote names them, and from 4.1 on a leader shows some and not others.
     """
     by_id = {node.id: node for node in nodes}
     best = max(answers, key=lambda answer: answer.leader_epoch, default=None)
@@ -224,7 +224,7 @@ def _levels(
     disks: Sequence[DiskSeen],
     registrations: Registrations | None,
 ) -> Iterator[tuple[int | None, str]]:
-    """Yield the finalized level and who says so: the leader, then the highest of the others, then the log, then disks.
+    """Yield the finalized level and its source: the leader, then the highest of the others, then the log, then disks.
 
     A leader that answers in a version without directory ids is older than 3.9 and knows no level but 0.
     """

@@ -1,9 +1,9 @@
-"""A quorum as a planner and an operator see it: who leads, who votes, who follows, who is alive.
+"""A quorum: leader, voters, observers and their liveness.
 
-Invariant: what was not seen is None, never a guess, and every fact knows where it comes from (`sources`). Alive is what
-was proven: by the leader, for whom a replica that fetched lately lives; where there is no leader, by the node itself.
-DescribeQuorum shows the latest voter set, committed or not (`KafkaRaftClient.handleDescribeQuorumRequest`), so a set
-that is seen is not yet one that stays; `progress` shows it.
+Invariant: a fact that was not observed is None, never a guess, and every fact has its source (`sources`). A replica is
+alive if that was proven: by the leader, through recent fetches; without a leader, by the node itself. DescribeQuorum
+shows the latest voter set, committed or not (`KafkaRaftClient.handleDescribeQuorumRequest`), so a set that is observed
+may still be reverted; `progress` shows it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey, Role, Uuid
 from kafkactl.metadata.log.registrations import Registrations
 
 # KRaft's timeouts at their defaults (`QuorumConfig`): a follower gives up after 2 s without its leader, a leader after
-# one and a half of that without a majority, and its memory of who fetched is trusted for twice of it.
+# one and a half of that without a majority, and its list of recent fetches is trusted for twice that time.
 FETCH_TIMEOUT_MS = 2_000
 ALIVE_WITHIN_MS = 2 * FETCH_TIMEOUT_MS
 CHECK_QUORUM_MS = FETCH_TIMEOUT_MS * 3 // 2
 
-# Id of the finding that the voters are registered at addresses that no node has.
+# Id of the finding about voters that are registered at addresses of no node.
 VOTERS_ELSEWHERE: Final = "voters-at-other-addresses"
 
 
@@ -56,8 +56,8 @@ class Replica:
     last_caught_up_timestamp_ms: int | None = None
     """Time by the leader's clock."""
     alive: bool | None = None
-    """True: it leads, it was seen to fetch, or it answers as itself and fetched lately (without a leader: it answers).
-    False: it was watched and did not. None: what was seen proves neither.
+    """True: it leads, its fetches were observed, or it answers as itself and fetched lately (without a leader: it
+    answers). False: it was watched and did not fetch. None: the evidence proves neither.
     """
     evidence: str | None = None
     """Reason why the replica is considered alive or not, as a clause about the node."""
@@ -91,8 +91,8 @@ class QuorumState:
 
     `cluster_id` is None if no node names it (controllers do from 3.7 on, to users that may ALTER the cluster).
     `leader_id` is -1 if no node leads; `high_watermark` None while the leader has committed nothing in its epoch.
-    `nodes` by id and `probes` are what we saw with our own eyes, `registrations` what the metadata log says.
-    `sources` names, for each fact, where it comes from. `findings` are contradictions met while reading.
+    `nodes` by id and `probes` are own observations, `registrations` are those of the metadata log. `sources` has the
+    source of each fact. `findings` are contradictions between answers.
     """
 
     cluster_id: str | None
@@ -101,7 +101,7 @@ class QuorumState:
     leader_id: int
     """-1 without a leader; the exit code is then 7."""
     leader_epoch: int | None
-    """Without a leader the highest that a node or disk knows."""
+    """Without a leader the highest epoch that a node or disk has."""
     high_watermark: int | None
     """None while the leader has committed nothing in its epoch."""
     voters: tuple[Replica, ...]
@@ -152,7 +152,7 @@ class QuorumState:
 
     @property
     def tolerates(self) -> int | None:
-        """Return the failures that the quorum still survives now, below 0 without a majority.
+        """Return the number of failures that the quorum survives now, below 0 without a majority.
 
         None if it depends on voters of which it is not known whether they are alive.
         """
@@ -183,7 +183,7 @@ class QuorumState:
 
 
 def key_text(key: ReplicaKey) -> str:
-    """Return a voter in words: `3`, with the directory where it is known: `3 (directory ...)`."""
+    """Return a voter as text: `3`, with the directory if it is known: `3 (directory ...)`."""
     return str(key.node_id) if key.directory_id == ZERO_UUID else f"{key.node_id} (directory {key.directory_id})"
 
 
@@ -223,10 +223,10 @@ def progress(earlier: QuorumState, later: QuorumState) -> Progress:
 
 
 def is_committed(first_seen: QuorumState, later: QuorumState) -> bool:
-    """Return True if a voter set that was first seen in `first_seen` is committed by the time of `later`.
+    """Return True if a voter set that was first observed in `first_seen` is committed by the time of `later`.
 
-    True if the high watermark reached, in the same epoch, the log's end at first sight: the set's record lies
-    below it. A new epoch alone proves nothing: observe again from its first answer.
+    True if the high watermark reached, in the same epoch, the log's end of the first observation: the record of the set
+    is below it. A new epoch alone proves nothing: observe again from its first answer.
     """
     leader = first_seen.leader
     if not later.has_leader or later.high_watermark is None or leader is None or leader.log_end_offset is None:

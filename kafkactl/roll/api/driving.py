@@ -1,4 +1,4 @@
-"""A roll carried out, forward or back; and what it would do."""
+"""Use cases that carry out a roll or its rollback, or predict one."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def rollback(
     on_event: ProgressCallback = in_silence,
     on_request: Callable[[str], None] = ignore_request,
 ) -> RollRun:
-    """Take nodes back to the old release, after the check that its binary comes up under the present levels.
+    """Return nodes to the old release, after the check that its binary starts under the present levels.
 
     Raises as `run`, and UnreachableError `cluster-not-reached`.
     """

@@ -196,7 +196,7 @@ def check_log(case: RollCase) -> Iterator[RollFinding]:
                 ids,
             )
         records = unreadable_records(case, release)
-        # Above the range of the release a level finding says the same, with the way out.
+        # Above the range of the release the finding about levels reports the same, with the next step.
         if records and not any(unfit_levels(case, node, release) for node in nodes):
             words = first_few([f"type {api_key} version {version}" for api_key, version in records])
             yield about(

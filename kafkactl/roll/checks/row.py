@@ -1,4 +1,4 @@
-"""A row of the table of checks, and what it yields."""
+"""A row of the table of checks, and the findings that a row yields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`roll check`: everything that stops or harms a roll, all of it at once, node by node."""
+"""Answer of `roll check`: all findings that stop or harm a roll at once, node by node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WEIGHT: Final = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 @frozen
 class CheckedNode:
-    """A node: whether it would start alone under the release, the others being as they are."""
+    """A node, and the forecast of its start under the release while all other nodes stay as they are."""
 
     id: int
     roles: tuple[Role, ...]

@@ -1,4 +1,4 @@
-"""Stored settings of topics that a release does not have: it starts with them and ignores them."""
+"""Stored settings of topics that a release does not have: the release starts and ignores them."""
 
 from __future__ import annotations
 

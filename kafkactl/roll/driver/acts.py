@@ -107,9 +107,9 @@ def decide(
 
 
 def _strangers_and_others(case: RollCase, progress: RollProgress, policy: RollWaitPolicy) -> tuple[Finding, ...]:
-    """Return why nothing may be touched at all, and then everything else that was found; empty if it may be.
+    """Return the findings that forbid every act, else all other findings; empty if every act is allowed.
 
-    A node of another cluster comes first: what the others show may be of that cluster as well.
+    A node of another cluster comes first: the facts about other nodes may be of that cluster as well.
     """
     first = [found for found in case.observation.findings if found.id in STRANGERS]
     first += other_hands(case, progress, policy)

@@ -1,8 +1,8 @@
-"""A roll carried out: the journey that `change/engine` takes from node to node.
+"""The journey of a roll, which `change/engine` takes node by node.
 
 Only the next act is taken, on the newest observation (`acts.decide`). No answer of a hook is evidence: a stop is done
-when the process is gone, a start when all gates after it hold in two observations. What an earlier run left open is
-settled by what the node shows: the same incarnation that runs was never stopped, none is stopped.
+when the process is gone, a start when all gates after it hold in two observations. A step that an earlier run left open
+is settled by the node itself: the same incarnation that runs was never stopped, none is stopped.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _TWICE: Final = 2
 
 
 class RollJourney(Journey[RollCase, Decision, Act, Answer]):
-    """A roll on its way. `effects` and `gates` are those of the acts taken, by number; `times` begin and end in ms.
+    """Journey of a roll. `effects` and `gates` are those of the acts taken, by number; `times` begin and end in ms.
 
     `skipped` are acts whose effect was observed, each with the number of acts that were taken before it.
     """
@@ -258,7 +258,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         return {"hooks": {str(id): run.to_dict() for id, run in answer.items()}} if answer else None
 
     def verify(self, ready: Ready, answer: Answer) -> Verification:
-        """Observe what became of the act."""
+        """Verify the effect of the act."""
         act: Act = ready.step
         if isinstance(answer, LevelChange):
             is_done = answer.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO)

@@ -1,7 +1,7 @@
 """Signs that another driver acts on the cluster, looked for before the first act of a run.
 
 A lock keeps two runs with one journal apart; two journals only meet in the metadata log. A node that stops, registered
-a moment ago, or is down after a controlled shutdown was touched by other hands unless this journal did it.
+a moment ago, or is down after a controlled shutdown was changed by another driver, unless this journal has the change.
 """
 
 from __future__ import annotations

@@ -88,7 +88,8 @@ class RollWaitPolicy:
 
 @frozen
 class RollGoal:
-    """A wish, and what the inventory adds to it: nodes whose jars are replaced between stop and start."""
+    """The requested goal of a roll, and the nodes whose jars are replaced between stop and start, from the
+    inventory."""
 
     request: RollRequest
     installs_between: frozenset[int] = field(default_factory=frozenset)

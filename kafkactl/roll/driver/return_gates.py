@@ -1,4 +1,5 @@
-"""Gates of nodes that were started together, and what keeps them closed: the nodes, another broker, the quorum."""
+"""Gates of nodes that were started together, and the reason for a closed one: these nodes, another broker, the
+quorum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real cluster behind the driver's port: its inventory, its hooks, and what it shows."""
+"""The driver's port on a real cluster: inventory, hooks and observations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OWNER_ONLY: Final = 0o600
 
 
 class LiveRoll:
-    """See `RollPort`. `tell` shows a request to the operator; `kept` is the folder of replaced files."""
+    """`RollPort` on a real cluster. `tell` shows a request to the operator; `kept` is the folder of replaced files."""
 
     def __init__(
         self,

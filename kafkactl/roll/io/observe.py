@@ -1,7 +1,7 @@
 """A live cluster observed for a roll: every node at its own address, the quorum, registrations, files and the log.
 
-Invariant: an observation always comes about. What could not be observed is None, and a finding gives the reason; only
-an inventory that names files which cannot be read is an error. Nothing is changed.
+Invariant: an observation is always returned. A fact that could not be observed is None, and a finding gives the reason;
+only an inventory that names files which cannot be read is an error. Nothing is changed.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class NodeFiles:
 
 
 class RollObserver:
-    """Observes a cluster again and again. Files and hooks of nodes are read at first, and then of those nodes that are
-    named; each observation asks every node, the quorum and the log.
+    """Observer of a cluster, for one observation after another. Files and hooks of nodes are read at first, and then of
+    those nodes that are named; each observation asks every node, the quorum and the log.
     """
 
     def __init__(self, inventory: RollInventory, *, timeout_ms: float, clock: Clock | None = None) -> None:
@@ -125,7 +125,8 @@ class RollObserver:
         return CapturedRoll(observation=observation, logs=logs)
 
     def _visits(self) -> dict[tuple[int, Role], Visit | KafkactlError]:
-        """Return the answer of each listener that the inventory names, all asked at once: none takes another's time."""
+        """Return the answer of each listener that the inventory names, all asked at once, so that a silent one delays
+        no other."""
         deadline = Deadline.after(min(_SILENT_MS, _SHARE * self._timeout_ms), self._clock)
         places = {
             parse_addresses(text)[0]: (node.id, listener)
@@ -164,7 +165,7 @@ class RollObserver:
     def _life(
         self, node: RollInventoryNode, answers: Mapping[Role, Visit | KafkactlError]
     ) -> tuple[bool | None, dict[str, Versions] | None]:
-        """Return if the node answers under its own id, and the ranges that it answered."""
+        """Return True if the node answers under its own id, with the ranges that it answered."""
         own: list[Visit] = []
         silent = 0
         for listener, answer in answers.items():

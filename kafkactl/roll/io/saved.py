@@ -1,6 +1,6 @@
 """An observation as a folder: observation.json, the metadata logs of the controllers, and the journal.
 
-Invariant: what is not in the folder is unknown; a log or journal that cannot be read is a finding. Only a folder
+Invariant: a fact that is not in the folder is unknown; a log or journal that cannot be read is a finding. Only a folder
 without an observation.json, or one that is not valid, is an error. A folder is written whole or not at all, for its
 owner alone, and without secrets unless they are asked for.
 """

@@ -1,4 +1,4 @@
-"""Observation of a live cluster for its status, once or again and again."""
+"""Observation of a live cluster for its status, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ _HELD_MS: Final = 400.0  # for brokers that hold the question for the leader
 _QUORUM_MS: Final = 3_500.0  # for followers that show after their fetch timeout if a leader out of reach leads
 _LIMIT_MS: Final = 2_000.0  # for an area, so that the command ends within 3 s also on a busy host
 _LOG_SHARE: Final = 0.4  # of the limit, for which the nodes wait for the registrations in the log
-_FIRST_LOG_MS: Final = 20_000.0  # the first look may have to read a large log
+_FIRST_LOG_MS: Final = 20_000.0  # The first observation may have to read a large log.
 _DEEP_LIMIT_MS: Final = 20_000.0
 _SHARE_OF_TIME: Final = 0.9  # of the time of the command, so that the answer can still be given
 _JOIN_S: Final = 0.1
 
 
 class StatusWatch(Closing):
-    """A cluster whose status can be asked again and again; use it as a context manager.
+    """A cluster whose status can be asked repeatedly; use it as a context manager.
 
     `files` are the configurations of nodes on this host; `deep` also compares settings and predicts the next failure.
-    Each area has a deadline of its own: 2 s, but for the first look at the metadata log, which may be large.
+    Each area has a deadline of its own: 2 s, except for the first read of the metadata log, which may be large.
     """
 
     def __init__(self, client: Client, *, files: Iterable[str | os.PathLike[str]] = (), deep: bool = False) -> None:
@@ -201,7 +201,7 @@ class StatusWatch(Closing):
         return registrations_of(image)
 
     def _quorum_answer(self, limit_ms: float) -> QuorumAnswer:
-        """Return the leader's answer; raise UnreachableError with the reason if there is none by then."""
+        """Return the leader's answer; raise UnreachableError with the reason if none came in time."""
         found = self._questions["leader"].answer(self._begin_s + limit_ms / 1000)
         if isinstance(found, NotAsked):
             raise UnreachableError(found.reason, id=TIMED_OUT, next_step=found.step)
@@ -272,10 +272,9 @@ def cluster_status(
     """Return the status of a live cluster, as of one observation.
 
     `files` are configurations of nodes of this host, whose disks are verified; `deep` also compares settings and
-    predicts the next failure, however long that takes. `found` says how the cluster was found, `words` are the
-    connection options for the next commands, `context` is the name of the cluster.
-    Raises UnreachableError if no node answers, or nothing that was asked is allowed, and InputError if the addresses
-    belong to several clusters.
+    predicts the next failure, however long that takes. `found` is the way in which the cluster was found, `words` are
+    the connection options for the next commands, `context` is the name of the cluster. Raises UnreachableError if no
+    node answers, or nothing that was asked is allowed, and InputError if the addresses belong to several clusters.
     """
     with StatusWatch(client, files=files, deep=deep) as watch:
         return watch.status(found=found, words=words, context=context)
@@ -286,7 +285,7 @@ def _part(found: Any) -> Any:
 
 
 def _with_reason(nodes: Any, why: NotAsked) -> Any:
-    """Return the nodes with the reason why the log is not known, which says more than that the nodes took too long."""
+    """Return the nodes with the reason why the log is unknown, which is more precise than a timeout of the nodes."""
     if isinstance(nodes, NotAsked):
         return why if nodes is LATE else nodes
     view, found = nodes

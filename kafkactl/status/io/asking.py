@@ -18,9 +18,9 @@ LATE: Final = NotAsked(
 
 
 class Question:
-    """A question that is asked again and again.
+    """A question that is asked repeatedly.
 
-    One that is still pending is not asked a second time, and an answer that came too late is the next one.
+    A pending question is not asked a second time, and an answer that came too late is returned by the next call.
     """
 
     def __init__(self, ask: Callable[[], Any]) -> None:

@@ -1,4 +1,4 @@
-"""The nodes of this host: whether they run, and whether they would start again on their disks."""
+"""The nodes of this host: their processes, and the forecast of a start on their disks."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _runs(verified: NodeVerification) -> bool | None:
 
 
 def _is_zookeepers(file: str) -> bool:
-    """Return True for the file of a broker in ZooKeeper mode, whichever release the node has."""
+    """Return True for the file of a broker in ZooKeeper mode, in any release."""
     try:
         return read_node(file, newest_with_zookeeper()).is_zookeeper_mode
     except InputError:

@@ -1,4 +1,4 @@
-"""The image of the metadata log of a live cluster, continued from one look to the next."""
+"""The image of the metadata log of a live cluster, continued from one observation to the next."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ _IDLE: Final = frozenset({"NoOpRecord", "LeaderChange"})
 class LogFollower:
     """The image at the end of the log, as of the last observation.
 
-    The first observation reads a snapshot or the whole log; a later one what was written since. If the log no longer
-    continues (another cluster, an election that truncated what was read), all of it is read again.
+    The first observation reads a snapshot or the whole log; a later one reads the records that were written since. If
+    the log no longer continues (another cluster, an election that truncated what was read), all of it is read again.
     """
 
     def __init__(self, client: Client, quorum: Callable[[], QuorumAnswer]) -> None:
-        """Keep `client`, which may take long for a large log, and `quorum`, which returns what the leader says now."""
+        """Keep `client`, which may take long for a large log, and `quorum`, which returns the present answer of the
+        leader."""
         self._client, self._quorum = client, quorum
         self._replay = LogReplay(EMPTY, first_offset=0)
         self._next_offset: int | None = None
@@ -72,7 +73,7 @@ class LogFollower:
 
     def _take_piece(self, part: FetchedPiece) -> None:
         if self._next_offset is None and part.base_offset:
-            # A leader with a snapshot does not return offset 0; there is nothing of the state in it.
+            # A leader with a snapshot does not return offset 0, which has no part of the state.
             self._replay = LogReplay(EMPTY, first_offset=part.base_offset)
         _take(self._replay, [part.data], "log")
         self._next_offset = part.end_offset
