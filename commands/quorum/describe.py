@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafkactl.quorum.api.observation import QuorumDescription, QuorumWatch
 
 KIND = "quorum.describe"
-_LEAST_PATIENCE_MS = 3_000.0
+_LEAST_PATIENCE_MS = 1_200.0
 
 
 @leaf_command(
@@ -130,16 +130,16 @@ def _opened(connection: ConnectionArguments, log_dirs: tuple[str, ...], *, patie
 
 
 def _patience_ms(*, watch: bool) -> float:
-    """Return the time in ms to wait for a node: a tenth of the timeout, at least 3 s, at most a sixth of it.
+    """Return the time in ms to wait for a node: a 25th of the timeout, at least 1.2 s, at most a sixth of it.
 
-    A watch has one timeout for all observations, which does not limit a single one: it uses 3 s.
+    A watch has one timeout for all observations, which does not limit a single one: it uses 1.2 s.
     """
     if watch:
         return _LEAST_PATIENCE_MS
     from kafkactl.commands.framework.settings import current_settings
 
     timeout_ms = current_settings().timeout_ms
-    return min(max(_LEAST_PATIENCE_MS, timeout_ms / 10), timeout_ms / 6)
+    return min(max(_LEAST_PATIENCE_MS, timeout_ms / 25), timeout_ms / 6)
 
 
 def _render(*, status: bool, replication: bool, human_readable: bool) -> Callable[[Page, QuorumDescription], None]:

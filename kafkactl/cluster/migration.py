@@ -16,7 +16,7 @@ MIGRATE_STATUS: Final = "See its state and its next step: `kafkactl migrate stat
 def unfinished_migration(state: ClusterState) -> Iterator[Finding]:
     """Yield a finding if the metadata log, or a broker in ZooKeeper mode, shows a migration that is not finished."""
     ids = state.on_zookeeper
-    if not (state.migrating or ids):
+    if not (state.migrating or ids) or state.left_on_zookeeper:
         return
     brokers = f"{plural('broker', len(ids))} {first_few(list(map(str, sorted(ids))), _IDS_SHOWN)}" if ids else ""
     more = f": {brokers} in ZooKeeper mode" if ids else ""

@@ -150,6 +150,12 @@ class ClusterState:
         return state in MIGRATING_STATES
 
     @property
+    def left_on_zookeeper(self) -> frozenset[int]:
+        """Return the brokers in ZooKeeper mode although the migration is finalized: they learn nothing any more."""
+        state = None if self.registrations is None else self.registrations.zk_migration_state
+        return self.on_zookeeper if state == ZkMigrationState.POST_MIGRATION else frozenset()
+
+    @property
     def is_before_copy(self) -> bool:
         """Return True if the log is that of a migration that has copied nothing: of the cluster it has only the brokers
         that entered."""

@@ -31,6 +31,8 @@ class _Brokers:
     unregistered: frozenset[int] | None
     doubted: frozenset[int]
     """Silent brokers that may serve others: they fetch the metadata log, or no connection from here is possible."""
+    left: frozenset[int]
+    """Brokers in ZooKeeper mode after the end of the migration: writes to their partitions time out."""
     not_copied: NotAsked | None
     """Reason why others may be in service of which the metadata log knows nothing."""
 
@@ -52,7 +54,8 @@ def brokers_area(observation: Observation, target: Target) -> AreaStatus:
     unanswered = [finding for finding in nodes.findings if finding.id == "bootstrap-node-silent"]
     findings = [*_own_findings(brokers, nodes), *_silent_findings(nodes, brokers), *unanswered]
     is_weak = bool(brokers.fenced or brokers.silent or brokers.stopping or brokers.unregistered or unanswered)
-    verdict = StatusVerdict.PROBLEM if brokers.are_out else StatusVerdict.WATCH if is_weak else StatusVerdict.OK
+    is_problem = bool(brokers.are_out or brokers.left)
+    verdict = StatusVerdict.PROBLEM if is_problem else StatusVerdict.WATCH if is_weak else StatusVerdict.OK
     if brokers.not_copied is not None:
         command = target.migration_command()
         verdict = StatusVerdict.UNKNOWN if verdict is StatusVerdict.OK else verdict
@@ -93,13 +96,15 @@ def _brokers(nodes: ObservedNodes, observation: Observation) -> _Brokers | NotAs
     unfenced = named - (fenced or frozenset())
     silent = frozenset(id for id in unfenced if _is_silent(members.get(id)))
     stopping = _stopping(nodes) & unfenced - silent
+    left = nodes.state.left_on_zookeeper & unfenced - silent - stopping
     return _Brokers(
         registered=registered,
-        in_service=unfenced - silent - stopping,
+        in_service=unfenced - silent - stopping - left,
         fenced=fenced,
         silent=silent,
         stopping=stopping,
         unregistered=_unregistered(registered, observation),
+        left=left,
         not_copied=observation.not_copied,
         doubted=frozenset(id for id in silent if members[id].fetches or members[id].silence is Silence.UNREACHED),
     )
@@ -140,6 +145,7 @@ def _text(brokers: _Brokers) -> str:
             f"{ids_text(brokers.fenced)} fenced" if brokers.fenced else None,
             f"{ids_text(brokers.silent)} silent" if brokers.silent else None,
             f"{ids_text(brokers.stopping)} shutting down" if brokers.stopping else None,
+            f"{ids_text(brokers.left)} in ZooKeeper mode" if brokers.left else None,
             f"{ids_text(brokers.unregistered)} not registered" if brokers.unregistered else None,
             "only those that entered the migration" if brokers.not_copied is not None else None,
             "fenced ones not known" if brokers.fenced is None else None,
@@ -148,6 +154,8 @@ def _text(brokers: _Brokers) -> str:
 
 
 def _headlines(brokers: _Brokers) -> Iterator[str]:
+    if brokers.left:
+        yield f"{_named(brokers.left)} in ZooKeeper mode although the migration is finalized"
     if brokers.are_out:
         yield "no broker is in service"
     if brokers.fenced:
@@ -169,6 +177,9 @@ def _named(ids: frozenset[int]) -> str:
 
 
 def _own_findings(brokers: _Brokers, nodes: ObservedNodes) -> Iterator[Finding]:
+    for id in sorted(brokers.left):
+        text = "the migration is finalized, and it still runs in ZooKeeper mode: it learns nothing new, and writes with"
+        yield blocker("finalized-with-zookeeper-broker", f"broker {id}", f"{text} acks=all to its partitions time out")
     if brokers.are_out:
         text = "no broker is registered" if not brokers.registered else "every registered broker is fenced or silent"
         yield blocker("no-broker-in-service", "brokers", text)

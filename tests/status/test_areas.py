@@ -355,6 +355,17 @@ def test_silence_of_the_only_broker_that_entered_a_migration_does_not_mean_that_
     assert (found.verdict, found.text) == ("unknown", "1 of 1 in service · only those that entered the migration")
 
 
+def test_broker_that_a_finalized_migration_left_in_zookeeper_mode_is_a_problem() -> None:
+    found = nodes(broker(4, is_migrating_zk_broker=True), broker(5))
+    known = changed(found.state.registrations, zk_migration_state=ZkMigrationState.POST_MIGRATION)
+    answer = status(nodes=changed(found, state=changed(found.state, registrations=known)))
+    areas = {area.area: area for area in answer.areas}
+    assert answer.headline == "broker 4 is in ZooKeeper mode although the migration is finalized"
+    assert (areas["brokers"].verdict, areas["brokers"].counts["in_service"]) == ("problem", 1)
+    assert areas["brokers"].findings[0].id == "finalized-with-zookeeper-broker"
+    assert not areas["levels"].findings
+
+
 def test_finished_migration_is_not_mentioned() -> None:
     healthy = nodes()
     known = changed(healthy.state.registrations, zk_migration_state=ZkMigrationState.POST_MIGRATION)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 NO_LIMIT: Final = float("inf")
-DESCRIBE_MS: Final = 3_000.0
+DESCRIBE_MS: Final = 1_200.0
 """Time in ms that a silent node has where nothing is planned from its silence."""
 _QUESTIONS = 5  # that are put one after the other before it is known that no node answers
 

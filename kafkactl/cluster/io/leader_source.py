@@ -18,7 +18,8 @@ from kafkactl.net.transport import Address
 from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.protocol.schema.rights import CLUSTER_DENIED, not_authorised
 
-HELD_MS: Final = 1_000.0
+HELD_MS: Final = 400.0
+"""Time in ms after which the controllers are asked as well; a leader answers in some milliseconds."""
 _NO_LEADER: Final = "no-active-controller"
 _NO_LIMIT: Final = float("inf")
 _SOON_MS: Final = 150.0  # nodes that have not answered after this time are asked last

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.core.findings import Finding, blocker, warning
-from kafkactl.core.values import host_port
+from kafkactl.core.values import Role, host_port
 from kafkactl.core.wording import some
 from kafkactl.migration.checks.case import UNFINISHED, CheckCase, Row, Said, Unknown
 from kafkactl.migration.observed.settings import CONNECT, given, is_hidden
@@ -27,13 +27,19 @@ def _chroot(case: CheckCase) -> Said:
                 node.name,
                 f"{CONNECT} of {node.name} ends in {shown_chroot(chroot_of(text))}, and the cluster is below"
                 f" {shown_chroot(expected)}",
-                _connect_step(shown_chroot(chroot_of(text))),
+                _OF_A_BROKER if node.role is Role.BROKER else _connect_step(shown_chroot(chroot_of(text))),
                 chroot=shown_chroot(chroot_of(text)),
                 expected=shown_chroot(expected),
             )
     blind = [node.name for node, text in connects if node.config is None or is_hidden(text)]
     if blind:
         yield Unknown(f"{CONNECT} of {', '.join(blind)} was not observed")
+
+
+_OF_A_BROKER: Final = (
+    f"Copy the complete {CONNECT} from the other brokers, with the path at its end, and start the node. At the wrong "
+    "path a broker ends at its start, because its disks have the id of this cluster, and nothing is lost."
+)
 
 
 def _connect_step(wrong: str) -> str:

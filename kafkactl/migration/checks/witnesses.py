@@ -18,6 +18,7 @@ from kafkactl.migration.observed.observation import Mode, NodeSeen
 from kafkactl.migration.observed.settings import flag, is_kraft_file
 from kafkactl.migration.observed.silence import refusing
 from kafkactl.migration.state.conditions import is_quorum_without_brokers
+from kafkactl.migration.zktree.values import KafkaTree
 
 _BEFORE: Final = (
     "Start it in migration mode before the last broker enters. To leave it out, end this attempt with `kafkactl migrate"
@@ -165,11 +166,12 @@ def _without_flag(witnesses: Witnesses, then: str, step: str) -> Finding:
     )
 
 
-def _disagree(witnesses: Witnesses, text: str) -> Finding:
+def _disagree(witnesses: Witnesses, text: str, step: str = "") -> Finding:
     return warning(
         "broker-state-inconsistent",
         f"broker {witnesses.id}",
         text,
+        step,
         **witnesses.evidence,
     )
 
@@ -182,12 +184,12 @@ def _after_copy(case: CheckCase) -> Said:
     if is_quorum_without_brokers(case.evidence):
         return  # the state says it, and no broker is to be started before the controllers are stopped
     for witnesses in witnesses_of(case):
-        found = _first_contradiction(witnesses)
+        found = _first_contradiction(witnesses, case.tree)
         if found is not None:
             yield found
 
 
-def _first_contradiction(witnesses: Witnesses) -> Finding | None:
+def _first_contradiction(witnesses: Witnesses, tree: KafkaTree | None) -> Finding | None:
     if not witnesses.registered:
         return _unknown_to_kraft(witnesses)
     mode = None if witnesses.node is None else witnesses.node.mode
@@ -211,8 +213,13 @@ def _first_contradiction(witnesses: Witnesses) -> Finding | None:
             **witnesses.evidence,
         )
     if not witnesses.migrating and witnesses.znode:
+        znode = None if tree is None else tree.brokers.get(witnesses.id)
+        at = "" if znode is None or not znode.endpoints else f" ({', '.join(znode.endpoints)})"
         return _disagree(
-            witnesses, f"broker {witnesses.id} is registered as a KRaft broker, and its znode still exists"
+            witnesses,
+            f"broker {witnesses.id} is registered as a KRaft broker, and its znode{at} still exists",
+            "The znode of its last run vanishes within zookeeper.session.timeout.ms. If the znode stays, a second"
+            f" process runs under this id in ZooKeeper mode: stop the one at the addresses of the znode{at}.",
         )
     return (
         _disagree(witnesses, f"broker {witnesses.id} is registered, and does not follow the metadata log")

@@ -14,6 +14,7 @@ from kafkactl.features.catalog.releases import KafkaVersion, find_release, newes
 from kafkactl.migration.copy.forecast import CopyForecast, forecast_copy
 from kafkactl.migration.copy.rules import rules_seen
 from kafkactl.migration.observed.observation import NodeSeen
+from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.conditions import claimed_uncopied, copied, entering
 from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder
 from kafkactl.migration.state.names import State
@@ -35,7 +36,7 @@ NOT_MIRRORED: Final = Row(
 ALL_ENTERED: Final = Row(
     State.M5,
     lambda e: entering(e) and bool(e.entered) and not e.missing,
-    "every broker has entered: the copy begins automatically",
+    "every broker has entered: the copy begins automatically once the controllers are ready",
 )
 
 
@@ -108,9 +109,14 @@ def copy_done(e: Evidence) -> Iterator[Finding]:
         (e.copy_marker is CopyMarker.COPIED, "/migration", "/migration has no offset of a copy"),
         (e.has_dual_written, "/migration", "/migration does not follow the log, so dual write has not begun"),
     )
+    step = "Wait; after three times the predicted time, and two minutes, read the controllers' logs."
+    silent = [controller.name for controller in e.observation.controllers if answers(controller) is False]
+    if silent and e.holder is not Holder.KRAFT:
+        step = f"Start {', '.join(silent)} first."
+        text = f"{', '.join(silent)} does not respond: with controller.quorum.voters the copy waits for every voter"
+        yield warning("quorum-not-ready", ", ".join(silent), text, step)
     for is_observed, subject, text in signs:
         if not is_observed:
-            step = "Wait; after three times the predicted time, and two minutes, read the controllers' logs."
             yield warning("copy-not-done", subject, text, step)
     if e.log is not None and e.log.aborted_copies:
         count = len(e.log.aborted_copies)

@@ -103,6 +103,8 @@ def _returned_to_migration_mode(broker: BrokerEvidence) -> Iterator[Step]:
 
 _RETURN: Final = "Start it with its file of migration mode first, and wait until all its replicas are in the ISR."
 
+_TWO: Final = "Wait until its session in ZooKeeper expires; if the znode stays, stop the second process under this id."
+
 
 def every_broker_on_kraft(e: Evidence) -> Iterator[Finding]:
     """Report each broker that is not registered as a KRaft broker, is fenced, or is still in ZooKeeper."""
@@ -120,7 +122,7 @@ def every_broker_on_kraft(e: Evidence) -> Iterator[Finding]:
             if is_so
         ]
         if reasons:
-            step = _RETURN if broker.fell_back else ""
+            step = _RETURN if broker.fell_back else _TWO if broker.mode is Mode.KRAFT and broker.in_zookeeper else ""
             yield warning("broker-not-on-kraft", broker.name, ", ".join(reasons), step)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafkactl.kafka.client import Client
     from kafkactl.quorum.io.disks import DiskReading
 
-LEAST_PATIENCE_MS: Final = 3_000.0
+LEAST_PATIENCE_MS: Final = 1_200.0
 _APART_S: Final = 0.7  # an idle leader writes a no-op every half second
 
 

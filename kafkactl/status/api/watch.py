@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.cluster.io.leader_source import LeaderSource
+from kafkactl.cluster.io.leader_source import HELD_MS, LeaderSource
 from kafkactl.cluster.io.node_settings import observe_settings
 from kafkactl.cluster.io.silence import silent_nodes
 from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state
@@ -51,7 +51,6 @@ _SOON_MS: Final = 200.0
 _VOTERS_WATCHED_MS: Final = 1_200.0  # two intervals of no-ops and a sample: a voter that is silent for so long is dead
 _CALL_MS: Final = 1_800.0
 _LEADER_MS: Final = 600.0  # for the leader, before the log is read
-_HELD_MS: Final = 400.0  # for brokers that hold the question for the leader
 _QUORUM_MS: Final = 3_500.0  # for followers that show after their fetch timeout if a leader out of reach leads
 _LIMIT_MS: Final = 2_000.0  # for an area, so that the command ends within 3 s also on a busy host
 _LOG_SHARE: Final = 0.4  # of the limit, for which the nodes wait for the registrations in the log
@@ -76,9 +75,9 @@ class StatusWatch(Closing):
         self._deep = deep
         self._releases = exact_releases(self._files) if self._files else ()
         self._quorum: QuorumWatch | None = None
-        leader_ms = _LEADER_MS + (_HELD_MS if client.role is Role.BROKER else 0)
+        leader_ms = _LEADER_MS + (HELD_MS if client.role is Role.BROKER else 0)
         self._leader_client = client.sibling(client.role, client.bootstrap, timeout_ms=leader_ms)
-        self._leader = LeaderSource(self._leader_client, held_ms=_HELD_MS)
+        self._leader = LeaderSource(self._leader_client)
         self._follower = LogFollower(self._log_client, lambda: self._quorum_answer(_LIMIT_MS))
         self._counter = PartitionCounter(self._client, _PATIENCE_MS)
         self._is_first = True

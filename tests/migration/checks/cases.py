@@ -95,6 +95,7 @@ IDENTITY = (
     Case("C-02", "zookeeper-server-name-impossible", "M2",
          lambda seen: seen.file(3001, "zookeeper.connect", "zk1:2181;zk2:2181/kafka")),
     Case("C-02", "chroot-mismatch", "M2", lambda seen: seen.file(3001, "zookeeper.connect", "zk:2181/ kafka")),
+    Case("C-02", "chroot-mismatch", "M4", lambda seen: seen.file(2, "zookeeper.connect", "zk:2181/other")),
     Case("C-02", "zookeeper-server-name-impossible", "M2",
          lambda seen: seen.file(3001, "zookeeper.connect", "zk:2181,zk2:2181 zk3:2181/kafka"), "warning"),
     Case("C-02", "zookeeper-servers-in-chroot", "M0",

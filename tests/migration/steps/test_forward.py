@@ -198,6 +198,16 @@ def test_closed_gate_has_a_finding(name: str) -> None:
     assert {finding.id for finding in gates} <= set(explanations())
 
 
+def test_copy_waits_for_a_controller_that_does_not_respond() -> None:
+    # 3.9.2 with static voters: "Still waiting for all controller nodes ready to begin the migration."
+    seen = HEALTHY["M4L"].but(registered={1: True, 2: True, 3: True}, modes={1: MIG, 2: MIG, 3: MIG})
+    seen = seen.but(controllers={3001: True, 3002: True, 3003: False})
+    gates = gates_of(State.M5, seen.observation())
+    assert [finding.subject for finding in gates if finding.id == "quorum-not-ready"] == ["controller 3003"]
+    steps = {finding.next_step for finding in gates if finding.id == "copy-not-done"}
+    assert steps == {"Start controller 3003 first."}
+
+
 def test_copy_that_is_done_is_not_waited_for() -> None:
     assert "copy-not-done" not in [finding.id for finding in gates_of(State.M5, _M6.observation())]
 

@@ -48,6 +48,16 @@ IN_SEVERAL_LINES = {"Unable to register broker", "JAAS config"}  # Parts of line
         ("requirement failed: There must be at least one broker advertised listener.", "no-broker-listener"),
         ("Fetching snapshot OffsetAndEpoch(offset=0, epoch=0) from Node(3001)", "release-without-zookeeper"),
         ("DuplicateBrokerRegistrationException: Another broker is registered with that broker id.", "new-incarnation"),
+        (
+            "Still waiting for all controller nodes ready to begin the migration. Not ready due to:No registration"
+            " found for controller 3003",
+            "quorum-not-ready",
+        ),
+        (
+            "The bootstrap metadata.version 3.3-IV3 does not support ZK migrations. Cannot continue with"
+            " ZK migrations enabled.",
+            "metadata-version-too-old",
+        ),
         ("Shutting down because we were unable to register with the controller quorum.", "start-without-quorum"),
     ],
 )
