@@ -64,7 +64,8 @@ def inventory_exposure(inventory: Inventory) -> tuple[Finding, ...]:
     from kafkactl.files.input_files import InputKind, read_input
     from kafkactl.protocol.text.properties import parse_properties
 
-    found = [*roll_inventory_exposure(inventory.file, inventory.command_config, inventory.controller_command_config)]
+    logins = (inventory.command_config, inventory.controller_command_config)
+    found = [*roll_inventory_exposure(inventory.file, *logins, journal=inventory.journal)]
     if inventory.zookeeper.config is not None:
         path = Path(inventory.file).parent / inventory.zookeeper.config
         try:
@@ -77,8 +78,8 @@ def inventory_exposure(inventory: Inventory) -> tuple[Finding, ...]:
     return each_once(found)
 
 
-def roll_inventory_exposure(file: str, *client_properties: str | None) -> tuple[Finding, ...]:
-    """Return the findings about an inventory with hooks and the files of client properties that it names.
+def roll_inventory_exposure(file: str, *client_properties: str | None, journal: str) -> tuple[Finding, ...]:
+    """Return the findings about an inventory with hooks, and the client properties and journals that it names.
 
     Properties that cannot be read are left out: they are reported when they are opened.
     """
@@ -87,7 +88,7 @@ def roll_inventory_exposure(file: str, *client_properties: str | None) -> tuple[
     from kafkactl.core.errors import KafkactlError
     from kafkactl.kafka.client_config import load_client_config
 
-    found = [*writable_by_others(file, "the inventory, whose hooks are run,")]
+    found = [*writable_by_others(file, "the inventory, whose hooks are run,"), *_journals_of_others(file, journal)]
     for name in dict.fromkeys(client_properties):
         if name is not None:
             try:
@@ -95,6 +96,28 @@ def roll_inventory_exposure(file: str, *client_properties: str | None) -> tuple[
             except KafkactlError:
                 continue
     return each_once(found)
+
+
+def _journals_of_others(file: str, journal: str) -> Iterator[Finding]:
+    """Report a directory of journals that a user who cannot write the inventory made, or can write to."""
+    from pathlib import Path
+
+    folder = str(Path(file).parent / journal)
+    state, inventory = _state(folder), _state(file)
+    if state is None or inventory is None:
+        return
+    if state.st_mode & stat.S_IWOTH:
+        how = "can be written to by every user of this machine"
+    elif state.st_uid not in {0, os.geteuid(), inventory.st_uid}:
+        how = f"belongs to {_user_name(state.st_uid)}"
+    else:
+        return
+    yield warning(
+        "trusted-file-writable",
+        f"file {folder}",
+        f"a run continues from the journal in {folder}, which {how}",
+        "Use a directory of your own as `journal` of the inventory, unless you know that a run of yours made this one.",
+    )
 
 
 def zookeeper_exposure(properties: Mapping[str, str], file: str) -> tuple[Finding, ...]:

@@ -42,7 +42,8 @@ def read_inventory(
     given = {"command_config": command_config, "controller_command_config": controller_command_config}
     logins = {name: str(Path(file).absolute()) for name, file in given.items() if file is not None}
     inventory = changed(parse_roll_inventory(content, file=os.fspath(path)), **logins)
-    on_exposure(roll_inventory_exposure(inventory.file, inventory.command_config, inventory.controller_command_config))
+    logins_used = (inventory.command_config, inventory.controller_command_config)
+    on_exposure(roll_inventory_exposure(inventory.file, *logins_used, journal=inventory.journal))
     return inventory
 
 

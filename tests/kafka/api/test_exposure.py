@@ -13,7 +13,13 @@ import pytest
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding
-from kafkactl.kafka.api.exposure import client_exposure, file_exposure, inventory_exposure, zookeeper_exposure
+from kafkactl.kafka.api.exposure import (
+    client_exposure,
+    file_exposure,
+    inventory_exposure,
+    roll_inventory_exposure,
+    zookeeper_exposure,
+)
 from kafkactl.kafka.client_config import load_client_config, read_client_config
 from kafkactl.migration.inventory import parse_inventory
 from kafkactl.zookeeper.settings import zookeeper_settings
@@ -213,6 +219,29 @@ config = "zk"
     assert ids(found) == [
         "trusted-file-writable", "login-in-the-clear", "secret-file-readable", "secret-file-readable",
     ]  # fmt: skip
+
+
+def test_journals_in_a_directory_that_others_may_write_are_reported(tmp_path: Path) -> None:
+    file, folder = tmp_path / "roll.toml", tmp_path / "journal"
+    file.write_text("x")
+    assert roll_inventory_exposure(str(file), journal="journal") == ()
+    folder.mkdir()
+    assert roll_inventory_exposure(str(file), journal="journal") == ()
+    folder.chmod(0o1777)
+    (found,) = roll_inventory_exposure(str(file), journal="journal")
+    assert (found.id, "every user" in found.message) == ("trusted-file-writable", True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a directory to another user")
+def test_journals_of_a_user_who_does_not_own_the_inventory_are_reported(tmp_path: Path) -> None:
+    file, folder = tmp_path / "roll.toml", tmp_path / "journal"
+    file.write_text("x")
+    folder.mkdir()
+    os.chown(folder, 65_534, -1)
+    (found,) = roll_inventory_exposure(str(file), journal="journal")
+    assert (found.id, "belongs to" in found.message) == ("trusted-file-writable", True)
+    os.chown(file, 65_534, -1)
+    assert roll_inventory_exposure(str(file), journal="journal") == ()
 
 
 @pytest.mark.parametrize(
