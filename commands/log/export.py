@@ -102,8 +102,9 @@ def command(
 
 
 def _show(page: Page, found: LogExport) -> None:
-    count = len(found.clusters)
-    page.heading(f"{count} clusters exported" if count != 1 else "1 cluster exported")
+    count, unread = len(found.clusters), sum(cluster.as_of_offset is None for cluster in found.clusters)
+    what = "1 cluster" if count == 1 else f"{count} clusters"
+    page.heading(f"{count - unread} of {what} exported" if unread else f"{what} exported")
     page.table(
         ("table", "rows", "files", "path"),
         [(table.name, table.rows, table.files, table.path) for table in found.tables],

@@ -64,17 +64,21 @@ def export_tables(
 
     `paths` and `out` are paths, or URIs of any file system that Spark has; `tables` are those of `EXPORTED` (default:
     the whole state); `form` is parquet, jsonl or csv. With the mode `error` nothing is written if a table is there;
-    `append` replaces the days of the clusters that are exported and keeps all others; `overwrite` replaces the table.
-    All files are written to a staging folder first.
+    `append` replaces the days of the clusters that are exported and keeps all others; `overwrite` replaces the table,
+    but no folder with anything that no export has written. All files are written to a staging folder first.
 
     `engine` is `auto`, `local` or `spark`, `master` a Spark master; `chosen` receives the engine before the work.
 
     Raises InputError `unknown-table`, `no-metadata-log`, `path-needs-spark`, and as reading does if no log can be read;
-    RefusedError `table-exists`; FailedError `tables-not-written`; ValueError for another form or mode; with Spark also
-    as `spark_session`.
+    RefusedError `table-exists`; FailedError `tables-not-written` (InputError for an empty path); ValueError for another
+    form or mode; with Spark also as `spark_session`.
     """
     if form not in FORMATS or mode not in MODES:
         raise ValueError(f"form is {form!r} and mode {mode!r}; expected one of {FORMATS} and of {MODES}")
+    if not os.fspath(out):
+        raise InputError(
+            "the path of the tables is empty", id="tables-not-written", next_step="Name the directory of the tables."
+        )
     names = tuple(dict.fromkeys(tables)) or STATE_TABLES
     for name in names:
         if name not in EXPORTED:

@@ -77,6 +77,7 @@ def _type(text: str) -> pa.DataType:
         return pa.struct([(name, _type(type)) for name, _, type in parts])
     plain = {
         "string": pa.string(),
+        "binary": pa.binary(),
         "int": pa.int32(),
         "bigint": pa.int64(),
         "double": pa.float64(),

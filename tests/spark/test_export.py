@@ -199,3 +199,26 @@ def test_overwritten_table_has_the_new_clusters_alone(fleet: Path, tmp_path: Pat
     assert {row["cluster"] for row in read(out, "topics")} == {"4.4.0"}
     assert sorted(path.name for path in (out / "topics").iterdir()) == ["_SUCCESS", "cluster=4.4.0"]
     assert [path.name for path in out.iterdir()] == ["topics"]
+
+
+def test_folder_that_is_no_table_is_never_replaced(fleet: Path, tmp_path: Path) -> None:
+    # The names of tables are common: `configs` may be a folder of anything.
+    notes = tmp_path / "topics" / "notes.txt"
+    notes.parent.mkdir()
+    notes.touch()
+    (tmp_path / "configs").touch()
+    for mode in ("append", "overwrite"):
+        for table, name in (("topics", "notes.txt"), ("configs", "configs")):
+            with pytest.raises(RefusedError, match=f"contains {name}, which no export has written") as refused:
+                export_tables([str(fleet)], tmp_path, tables=["brokers", table], mode=mode)
+            assert refused.value.id == "table-exists" and refused.value.exit_code == 3
+    assert notes.exists() and sorted(path.name for path in tmp_path.iterdir()) == ["configs", "fleet", "topics"]
+
+
+def test_empty_target_is_refused(fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As an unset variable gives it; the current directory is not meant.
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(InputError, match="path of the tables is empty"):
+        export_tables([str(fleet)], "", tables=["topics"], mode="overwrite")
+    assert sorted(tmp_path.iterdir()) == before

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.errors import InputError, KafkactlError, UnknownOutcomeError
-from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.dump.findings import EMPTY_LOG
 
@@ -69,12 +68,3 @@ def check_any_read(clusters: Sequence[ExportedCluster]) -> None:
     first = clusters[0].findings[0]
     kind: type[KafkactlError] = UnknownOutcomeError if first.id == EMPTY_LOG else InputError
     raise kind(first.message, id=first.id, next_step=first.next_step)
-
-
-def cluster_from_json(found: Mapping[str, Any]) -> ExportedCluster:
-    """Return a cluster that a task sent as JSON."""
-    findings = (
-        Finding(**{**finding, "severity": Severity(finding["severity"])})  # its fields are those of the JSON
-        for finding in found["findings"]
-    )
-    return ExportedCluster(**{**found, "findings": tuple(findings)})

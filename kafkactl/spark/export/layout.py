@@ -22,14 +22,26 @@ NO_DAY: Final = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED: Final = re.compile(r"""[\x01-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 
 
-def check_table(out: str, table: str, files: Iterable[str], form: str, mode: str, *, is_there: bool) -> None:
-    """Raise RefusedError `table-exists` if a table that is there cannot take the rows. `files` are its files."""
-    if not is_there or mode == "overwrite":
+def check_table(
+    out: str, table: str, inside: Iterable[str] | None, files: Iterable[str], *, form: str, mode: str
+) -> None:
+    """Raise RefusedError `table-exists` if a table that is there cannot take the rows.
+
+    `inside` are the names in its folder, None without one; of `files` the first one has the format of all.
+    """
+    if inside is None:
         return
     if mode == "error":
         raise RefusedError(f"{out} contains the table {table} already", id="table-exists")
-    other = next((PurePosixPath(file).suffix[1:] for file in files if not file.endswith(f".{form}")), None)
-    if other is not None:
+    strange = next((name for name in inside if name != SUCCESS and not name.startswith(("cluster=", "."))), None)
+    if strange is not None:
+        raise RefusedError(
+            f"{out}/{table} contains {strange}, which no export has written",
+            id="table-exists",
+            next_step=f"Move {strange} to another place, or name another directory.",
+        )
+    other = PurePosixPath(next(iter(files), "")).suffix[1:]
+    if mode == "append" and other not in ("", form):
         raise RefusedError(
             f"{out} contains the table {table} as {other}, and {form} is written",
             id="table-exists",

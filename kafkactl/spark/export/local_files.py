@@ -80,11 +80,11 @@ def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterato
 
     Raises RefusedError `table-exists`, FailedError `tables-not-written`.
     """
-    for table in tables:
-        files = (str(path) for path in (out / table).rglob("part-*"))
-        check_table(str(out), table, files, form, mode, is_there=os.path.lexists(out / table))
-    is_new = not out.exists()
     try:
+        for table in tables:
+            files = map(str, (out / table).rglob("part-*"))
+            check_table(str(out), table, _names(out / table), files, form=form, mode=mode)
+        is_new = not out.exists()
         out.mkdir(parents=True, exist_ok=True)
         try:
             with held_folder(out) as held, staging_folder(held, STAGING) as staging:
@@ -96,6 +96,13 @@ def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterato
                 out.rmdir()
     except OSError as error:
         raise FailedError(f"{out} cannot be written: {error.strerror or error}", id="tables-not-written") from error
+
+
+def _names(table: Path) -> list[str] | None:
+    """Return the names in a table's folder, or the name of a file in its place; None if there is neither."""
+    if table.is_dir():
+        return sorted(path.name for path in table.iterdir())
+    return [table.name] if os.path.lexists(table) else None
 
 
 def _write_parquet(path: Path, columns: Columns, rows: Iterable[Row]) -> int:

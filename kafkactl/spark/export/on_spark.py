@@ -7,24 +7,17 @@ the driver: what was read, and the number of rows of each table.
 
 from __future__ import annotations
 
-import json
+import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkactl.core.errors import FailedError, RefusedError
-from kafkactl.core.shown import json_text
 from kafkactl.jobs.tasks import reported
 from kafkactl.spark.arrow import arrow_schema, batches
 from kafkactl.spark.columns import Column, Columns, ddl
-from kafkactl.spark.export.answer import (
-    ExportedTable,
-    LogExport,
-    check_any_read,
-    cluster_from_json,
-    log_export,
-)
+from kafkactl.spark.export.answer import ExportedCluster, ExportedTable, LogExport, check_any_read, log_export
 from kafkactl.spark.export.cluster_tables import ClusterTables, ExportPlan, Logs, Point, exported_columns
 from kafkactl.spark.export.hadoop import OLD_DAYS, OLD_TABLES, HadoopFolder, staging_in
 from kafkactl.spark.export.layout import SUCCESS, check_table, day_folder
@@ -39,10 +32,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Row = tuple[Any, ...]
-_HEAD: Final = tuple(Column(name, "string", "") for name in ("name", "cluster", "day", "summary"))
+_HEAD: Final = (*(Column(name, "string", "") for name in ("name", "cluster", "day")), Column("summary", "binary", ""))
 _TEXTS: Final = {"jsonl": Column("line", "string", ""), "csv": Column("cells", "array<string>", "")}
 _MOST_ROWS: Final = 5_000_000
 """Most rows of a file; a larger table of a cluster's day has several."""
+
+
+class Summary(NamedTuple):
+    """The last row about a cluster: what was read, the rows of each table, and the folder of its day if it has one."""
+
+    cluster: ExportedCluster
+    rows: dict[str, int]
+    day: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ class ExportJob:
                 counts[name] += batch.num_rows
                 yield self._wide((name, cluster.name, tables.day, None), batch)
         day = day_folder(cluster.name, tables.day) if tables.is_readable else None
-        summary = {"cluster": cluster.to_dict(), "rows": counts, "day": day}
-        yield self._wide((None, cluster.name, tables.day, json_text(summary, compact=True)), None)
+        summary = pickle.dumps(Summary(cluster, counts, day), protocol=pickle.HIGHEST_PROTOCOL)
+        yield self._wide((None, cluster.name, tables.day, summary), None)
 
     def _of_table(self, name: str, rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
         columns = exported_columns(name)
@@ -77,14 +78,15 @@ class ExportJob:
         texts = json_lines if self.form == "jsonl" else csv_cells
         return batches((_TEXTS[self.form],), ((text,) for text in texts(columns, rows)))
 
-    def _wide(self, head: tuple[str | None, ...], batch: pa.RecordBatch | None) -> pa.RecordBatch:
+    def _wide(self, head: tuple[str | bytes | None, ...], batch: pa.RecordBatch | None) -> pa.RecordBatch:
         """Return the rows of one table, or a row about a cluster, as rows of all tables."""
         import pyarrow as pa
 
         count = 1 if batch is None else batch.num_rows
-        names = [pa.array([value] * count, type=pa.string()) for value in head]
+        fields = list(self.schema)
+        names = [pa.array([value] * count, type=field.type) for value, field in zip(head, fields, strict=False)]
         held = []
-        for field in list(self.schema)[len(_HEAD) :]:
+        for field in fields[len(_HEAD) :]:
             if batch is None or (self.form == "parquet" and field.name != head[0]):
                 held.append(pa.nulls(count, field.type))
             elif self.form == "parquet":
@@ -128,8 +130,9 @@ def export_by_spark(session: SparkSession, export: ExportPlan) -> LogExport:
 
     folder = HadoopFolder(session, export.out)
     for name in export.names:
+        inside = folder.names(name) if folder.has(name) else None
         parts = (file.name for file in folder.files(name) if not file.name.endswith(SUCCESS))
-        check_table(export.out, name, parts, export.form, export.mode, is_there=folder.has(name))
+        check_table(export.out, name, inside, parts, form=export.form, mode=export.mode)
     groups = planned_clusters(session, export.paths, export.cluster_of)
     check_names(groups)
     job = ExportJob(tuple(export.names), export.form, export.point, Units(()))
@@ -141,13 +144,14 @@ def export_by_spark(session: SparkSession, export: ExportPlan) -> LogExport:
         stack.callback(_remove_empty, folder, is_new)
         staging = stack.enter_context(staging_in(folder))
         stack.enter_context(reported(session.sparkContext))
-        found = [json.loads(row["summary"]) for row in kept.where("name is null").select("summary").collect()]
-        clusters = tuple(cluster_from_json(each["cluster"]) for each in found)
+        rows = kept.where("name is null").select("summary").collect()
+        found: list[Summary] = [pickle.loads(row["summary"]) for row in rows]
+        clusters = tuple(each.cluster for each in found)
         check_any_read(clusters)
-        days = [each["day"] for each in found if each["day"] is not None]
+        days = [each.day for each in found if each.day is not None]
         tables = []
         for name in export.names:
-            counts = {each["day"]: each["rows"][name] for each in found if each["rows"][name]}
+            counts = {each.day: each.rows[name] for each in found if each.day is not None and each.rows[name]}
             place = f"{staging}/{name}"
             _write(kept, name, export.form, f"{folder.uri}/{place}", None if counts else days[0])
             files, size = _checked(folder, place, export.form, set(counts))

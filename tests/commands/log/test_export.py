@@ -35,6 +35,8 @@ def test_cluster_that_cannot_be_read_ends_with_partly_done(kafkactl, tmp_path: P
     unread = [cluster for cluster in run.json["clusters"] if cluster["as_of_offset"] is None]
     assert [cluster["name"] for cluster in unread] == ["id-later"]
     assert [finding["id"] for finding in run.json["findings"]] == ["offset-not-in-log"]
+    shown = kafkactl("log", "export", str(tmp_path / "fleet"), "--out", str(tmp_path / "shown"), "--format", "csv")
+    assert shown.code == 5 and shown.stdout.startswith("1 of 2 clusters exported")
 
 
 def test_log_without_a_record_is_reported_as_such(kafkactl, tmp_path: Path) -> None:
