@@ -19,6 +19,14 @@ from kafkactl.protocol.redact import redacted_part
 # Kinds of columns.
 TEXT, INT, BOOL, FLOAT, INTS, TEXTS, OUTCOMES = "text", "int", "bool", "float", "ints", "texts", "outcomes"
 
+NAMES: Final = frozenset(
+    (
+        "changes", "records", "state", "counts", "topics", "partitions", "features", "configs", "client_quotas",
+        "voters", "brokers", "controllers", "acls", "scram", "delegation_tokens", "segments", "findings", "objects",
+    )
+)  # fmt: skip
+"""Names of all tables, those of `tiered` included. A folder with any other file is not replaced."""
+
 
 class Table(NamedTuple):
     """`columns` are names with kinds; `rows` has a value for each, None if there is none."""

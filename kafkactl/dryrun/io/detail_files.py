@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from kafkactl.core.errors import FailedError, InputError, RefusedError
 from kafkactl.core.extras import install_advice
-from kafkactl.dryrun.detail_tables import BOOL, FLOAT, INT, INTS, OUTCOMES, TEXT, TEXTS, Table
+from kafkactl.dryrun.detail_tables import BOOL, FLOAT, INT, INTS, NAMES, OUTCOMES, TEXT, TEXTS, Table
 from kafkactl.files.found import sync_found_name
 from kafkactl.files.held_folder import held_folder
 from kafkactl.files.whole_file import check_place, put_in_place, staging_folder, sync_folder
@@ -67,6 +67,8 @@ def check_details_target(path: Path) -> None:
     """
     check_format()
     try:
+        if path.resolve() == Path.cwd():  # an empty path, too
+            raise RefusedError("the current directory would be replaced by tables", id="details-folder-not-ours")
         check_place(path.resolve())
         strange = None if not _is_there(path) else next(_not_ours(path), None)
     except OSError as error:
@@ -109,7 +111,7 @@ def _not_ours(path: Path) -> Iterator[str]:
     for inside in sorted(path.iterdir()):
         if inside.is_dir() and not inside.is_symlink():
             yield from (f"{inside.name}/{name}" for name in _not_ours(inside))
-        elif inside.suffix != _SUFFIX:
+        elif inside.suffix != _SUFFIX or inside.stem not in NAMES:
             yield inside.name
 
 

@@ -125,18 +125,31 @@ def test_each_cluster_has_its_folder(kafkactl: Kafkactl, generated: tuple[Path, 
 
 def test_folder_that_holds_something_else(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
     (tmp_path / "thesis.doc").touch()
-    run = kafkactl("dryrun", "replay", generated[0], "--details", tmp_path, "-o", "json")
-    assert (run.code, run.error["id"]) == (3, "details-folder-not-ours")
+    (tmp_path / "sales").mkdir()
+    (tmp_path / "sales" / "2026.parquet").touch()
+    for place in (tmp_path, tmp_path / "sales"):
+        run = kafkactl("dryrun", "replay", generated[0], "--details", place, "-o", "json")
+        assert (run.code, run.error["id"]) == (3, "details-folder-not-ours")
     for place in (tmp_path / "thesis.doc", tmp_path / "no" / "where"):
         run = kafkactl("dryrun", "replay", generated[0], "--details", place, "-o", "json")
         assert (run.code, run.error["id"]) == (1, "details-not-written")
+
+
+def test_current_directory_is_not_replaced(
+    kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # which is empty; an unset variable gives an empty path
+    for place in ("", ".", tmp_path):
+        run = kafkactl("dryrun", "replay", generated[0], "--details", place, "-o", "json")
+        assert (run.code, run.error["id"]) == (3, "details-folder-not-ours")
+    assert Path.cwd() == tmp_path and not list(tmp_path.iterdir())
 
 
 def test_full_disk_leaves_nothing_half(
     kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "old.parquet").write_bytes(b"PAR1")
+    (tmp_path / "out" / "topics.parquet").write_bytes(b"PAR1")
     syncs = []
 
     def fsync(descriptor: int) -> None:
@@ -149,7 +162,7 @@ def test_full_disk_leaves_nothing_half(
     assert (run.code, run.error["id"], run.stdout) == (1, "details-not-written", "")
     assert "No space left" in run.error["message"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["old.parquet"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["topics.parquet"]
 
 
 @pytest.mark.slow

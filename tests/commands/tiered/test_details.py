@@ -47,11 +47,15 @@ def test_tables_of_an_audit_are_written(kafkactl: Callable[..., Run], saved: str
 
 
 def test_segments_have_the_filters(kafkactl: Callable[..., Run], saved: str, tmp_path: Path) -> None:
-    run = kafkactl(
+    asked = (
         "tiered", "segments", "--observation", saved, "--all", "--state", "DELETE_SEGMENT_FINISHED",
         "--details", tmp_path / "out", "-o", "json",
     )  # fmt: skip
+    run = kafkactl(*asked)
     assert (run.code, run.json["details"]) == (0, str(tmp_path / "out"))
+    assert {path.stem for path in (tmp_path / "out").iterdir()} == {"segments", "partitions", "findings", "objects"}
+    assert kafkactl("tiered", "audit", "--observation", saved, "--details", tmp_path / "out").code != 3
+    assert kafkactl(*asked).code == 0
     rows = parquet.read_table(tmp_path / "out" / "segments.parquet").to_pylist()
     assert [(row["segment_id"], row["state"]) for row in rows] == [
         (str(segment_uuid("c")), "DELETE_SEGMENT_FINISHED")
