@@ -201,7 +201,7 @@ def test_overwritten_table_has_the_new_clusters_alone(fleet: Path, tmp_path: Pat
     assert [path.name for path in out.iterdir()] == ["topics"]
 
 
-def test_folder_that_is_no_table_is_never_replaced(fleet: Path, tmp_path: Path) -> None:
+def test_folder_with_other_files_is_never_replaced(fleet: Path, tmp_path: Path) -> None:
     # The names of tables are common: `configs` may be a folder of anything.
     notes = tmp_path / "topics" / "notes.txt"
     notes.parent.mkdir()
