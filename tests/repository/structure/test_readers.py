@@ -33,7 +33,6 @@ WITHOUT = {
     "jobs.session": "it looks into the archives of the installed Spark",
     "spark.record_rows": _OWN_TEXT,
     "spark.record_times": "it reads headers of batches whose CRC is right",
-    "spark.export.on_spark": _OWN_TEXT,
     "spark.kafka_metadata": "it reads the list of paths that a program passed to Spark",
     "core.json_input": "read by every target of JSON, and a test of its own",
     "metadata.api.image": _OWN_TEXT,
