@@ -149,6 +149,10 @@ def test_line_leads_to_the_likeliest_id_first(line: str, id: str):
             "wrong-endpoint-type",
         ),
         (
+            "unregisterBroker: event failed with BoundedListTooLongException (treated as PolicyViolationException)",
+            "unregistration-too-large",
+        ),
+        (
             "SaslAuthenticationException: Authentication failed during authentication due to invalid credentials with"
             " SASL mechanism SCRAM-SHA-512",
             "authentication-failed",
@@ -182,6 +186,7 @@ def test_line_of_a_real_log_leads_to_its_cause_alone_or_first(line: str, id: str
         "Unable to register broker 4 because of an authentication exception.",
         "Unable to register broker 4 because the controller returned error INVALID_REGISTRATION",
         "Missing value for field 'x' which has no default value.",
+        "PolicyViolationException: Topic orders needs at least two replicas.",
         "Serializer class org.example.X could not be found.",
         "System property 'java.security.auth.login.config' is not set, using default JAAS configuration.",
     ],
