@@ -24,6 +24,7 @@ _WORDS: Final = {
     "Illegal trailing comma before end of array": "expected a value behind the comma",
 }
 
+_BLANKS: Final = " \t\r\n"  # of JSON; Python strips others, too
 _DIGITS: Final = "expected four hexadecimal digits behind \\u"
 
 
@@ -49,7 +50,7 @@ def parse_json(
     )
     try:
         if is_first_of_several:
-            return decoder.raw_decode(text, len(text) - len(text.lstrip()))[0]
+            return decoder.raw_decode(text, len(text) - len(text.lstrip(_BLANKS)))[0]
         return decoder.decode(text)
     except json.JSONDecodeError as error:
         raise _explained(error, text) from None

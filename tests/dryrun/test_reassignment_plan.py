@@ -16,6 +16,7 @@ def plan(partition: str = ONE % "", head: str = '"version":1,') -> str:
 
 TAKEN = {
     "version 1": plan(),
+    "blanks before the plan": " \t\r\n" + plan(),
     "no version": plan(head=""),
     "a log directory for each replica": plan(ONE % ',"log_dirs":["/d1","any"]'),
     "fields of others": plan(ONE % ',"extra":1', head='"extra":[1],"version":1,'),
@@ -48,6 +49,8 @@ REFUSED = {
     "the output of --generate": f"Current partition replica assignment\n{plan()}\n\nProposed partition",
     "a byte order mark": "\ufeff" + plan(),
     "a comma too much": plan(ONE % "" + ","),
+    "a no-break space before the plan": "\u00a0" + plan(),
+    "a form feed before the plan": "\f" + plan(),
 }
 
 
