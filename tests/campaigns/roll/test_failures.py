@@ -121,6 +121,23 @@ def pauses(node_id: int) -> Act:
     return lambda rolled: rolled.cluster.pause(node_id)
 
 
+def kills_leader(rolled: Rolled) -> None:
+    """Kill the leader of the quorum."""
+    rolled.cluster.kill(rolled.cluster.leader())
+
+
+def pauses_leader(rolled: Rolled) -> None:
+    """Pause the leader of the quorum."""
+    rolled.cluster.pause(rolled.cluster.leader())
+
+
+def controllers_repaired(rolled: Rolled) -> None:
+    """Start and continue the controllers."""
+    rolled.faults.clear()
+    rolled.cluster.resume(*[id for id in rolled.cluster.controller_ids if rolled.cluster.node(id).alive])
+    rolled.cluster.start()
+
+
 def starts_and_sends(node_id: int, sign: int) -> Act:
     """Return a start whose process gets a signal at once."""
 
@@ -201,6 +218,14 @@ FAILURES = (
 )  # fmt: skip
 
 
+LEADER_FAILURES = (
+    Failure("leader killed at the stop", once("stop", 11, kills_leader), controllers_repaired, "", _TWO, 0),
+    Failure("leader killed at the start", once("start", 11, kills_leader), controllers_repaired, "", _TWO, 0),
+    Failure("leader paused at the stop", once("stop", 11, pauses_leader), controllers_repaired, "", _TWO, 0),
+    Failure("leader paused at the start", once("start", 11, pauses_leader), controllers_repaired, "", _TWO, 0),
+)
+
+
 def reasons(answer: Answer) -> list[tuple[str, str, str]]:
     """Return id, message and next step of what stopped a run."""
     blockers = [found for found in answer["findings"] if found["severity"] == "blocker"]
@@ -266,6 +291,24 @@ def test_failure_in_a_roll_is_named_and_its_next_step_ends_the_roll(new_cluster:
         PAGE, HEAD, f"failures in a roll of {OLD} and to {NEW}, 3 brokers and a controller",
         f"{len(FAILURES)} of {len(FAILURES)}: a hook that fails, hangs or does nothing, nodes and the controller "
         "killed or paused, the wrong file, the wrong binary; each is named, and the printed step ends the roll; "
+        f"canary: {producer.result['acked']} acked, 0 lost",
+    )  # fmt: skip
+
+
+def test_leader_of_three_controllers_that_fails_in_a_step_does_not_end_the_roll(new_cluster: NewCluster) -> None:
+    # Two voters remain, and elect another leader, in which the step goes on.
+    cluster = new_cluster("4.3.1", controllers=3, brokers=2).start()
+    create_topics(cluster, {"canary": (4, 2, {"min.insync.replicas": "1"})})
+    wrong = []
+    with Rolled(cluster) as rolled, canary(cluster) as producer:
+        for failure in LEADER_FAILURES:
+            wrong += run_into(rolled, failure)
+            cluster.wait_complete()
+    assert wrong == []
+    assert producer.result["lost"] == 0
+    record_part(
+        PAGE, HEAD, "leader of three controllers killed or paused in a step of a broker",
+        f"{len(LEADER_FAILURES)} of {len(LEADER_FAILURES)}: another voter leads, the roll of two brokers is done; "
         f"canary: {producer.result['acked']} acked, 0 lost",
     )  # fmt: skip
 

@@ -88,7 +88,7 @@ def there_and_back(rolled: Rolled, new: str, old: str) -> Iterator[tuple[float, 
 def leader_changes(answer: Mapping[str, Any]) -> int:
     """Return how many leaders moved while a roll stopped nodes."""
     counted = [step["observed"] for step in answer["steps"] if step["action"] == "stop"]
-    return sum(effect["leader_changes"] or 0 for effect in counted)
+    return sum(effect["leader_changes"] or 0 for effect in counted if effect is not None)
 
 
 def wait_until_quiet(rolled: Rolled) -> None:
