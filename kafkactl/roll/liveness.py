@@ -12,6 +12,7 @@ from typing import Final
 from kafkactl.cluster.quorum.majority import majority
 from kafkactl.core.frozen import frozen
 from kafkactl.roll.case import RollCase
+from kafkactl.roll.observation import NODE_NOT_OBSERVED, NOTHING_LISTENS
 from kafkactl.roll.quorum_view import ObservedReplica
 
 MOST_LAG: Final = 1_000
@@ -25,6 +26,17 @@ def is_alive(case: RollCase, node_id: int) -> bool | None:
         return node.alive
     listed = case.observation.listed.get(node_id)
     return None if listed is None else listed.answers
+
+
+def is_gone(case: RollCase, node_id: int) -> bool:
+    """Return False if an address of the node took no connection in time, or did not answer: a process may be there."""
+    node = case.observation.node(node_id)
+    reasons = [
+        finding.evidence.get("reason")
+        for finding in case.observation.findings
+        if node is not None and finding.id == NODE_NOT_OBSERVED and finding.subject == node.name
+    ]
+    return all(reason == NOTHING_LISTENS for reason in reasons)
 
 
 def is_majority_down(case: RollCase) -> bool:

@@ -15,8 +15,8 @@ from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.checks import binaries, cluster
 from kafkactl.roll.gates import MAJORITY_SURVIVES, WITHOUT_SPARE, is_pair, is_unknown, unsettled
 from kafkactl.roll.journal import RollRecord
-from kafkactl.roll.liveness import count_voters, is_alive
-from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED, NODE_NOT_OBSERVED, NOTHING_LISTENS
+from kafkactl.roll.liveness import count_voters, is_alive, is_gone
+from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED
 from kafkactl.roll.order import roll_order
 from kafkactl.roll.phase import Phase, is_due, running_versions
 from kafkactl.roll.releases import is_same, version_in
@@ -105,7 +105,7 @@ def _start(case: RollCase, down: Sequence[int], way: RollbackPath) -> Iterator[s
     controllers = {node.id for node in case.observation.controllers}
     if case.observation.quorum_view is None and controllers <= set(down):
         yield _start_controllers(case)
-    hidden = [id for id in down if not _is_gone(case, id)]
+    hidden = [id for id in down if not is_gone(case, id)]
     if hidden:
         yield (
             f"Find out why {numbered('node', hidden)} {'does' if len(hidden) == 1 else 'do'} not answer: a process may "
@@ -125,17 +125,6 @@ def _start_controllers(case: RollCase) -> str:
             f"{text} answers; stop nothing while there is no leader."
         )
     return f"Start controllers until a majority of the voters {text} answers; stop nothing while there is no leader."
-
-
-def _is_gone(case: RollCase, node_id: int) -> bool:
-    """Return False if an address of the node took no connection in time, or did not answer: a process may be there."""
-    node = case.observation.node(node_id)
-    reasons = [
-        finding.evidence.get("reason")
-        for finding in case.observation.findings
-        if node is not None and finding.id == NODE_NOT_OBSERVED and finding.subject == node.name
-    ]
-    return all(reason == NOTHING_LISTENS for reason in reasons)
 
 
 def _resume(case: RollCase) -> str:

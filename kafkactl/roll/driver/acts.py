@@ -23,7 +23,7 @@ from kafkactl.roll.driver.ports import RollGoal, RollWaitPolicy
 from kafkactl.roll.files_before import lacks_file
 from kafkactl.roll.gates import OTHERS_ARE_UP, RollGate, gates_before
 from kafkactl.roll.journal import Action, RollProgress
-from kafkactl.roll.liveness import is_alive, lacks_leader
+from kafkactl.roll.liveness import is_alive, is_gone, lacks_leader
 from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED, STRANGERS, RollNode
 from kafkactl.roll.planning import RollPlan, lower_levels, plan_roll
 from kafkactl.roll.predict import StepPrediction
@@ -102,7 +102,7 @@ def decide(
         return _bring_back(case, goal, progress, pending, outdated)
     failed = [node for node in _concerned(case) if is_alive(case, node.id) is False and node.id not in down_before]
     if has_begun and failed:
-        return Decision(outcome=Outcome.REFUSED, findings=tuple(map(_failed_meanwhile, failed)))
+        return Decision(outcome=Outcome.REFUSED, findings=tuple(_failed_meanwhile(case, node) for node in failed))
     return _next_stop(case, goal, progress, outdated, has_begun=has_begun)
 
 
@@ -126,9 +126,14 @@ def _concerned(case: RollCase) -> list[RollNode]:
     ]
 
 
-def _failed_meanwhile(node: RollNode) -> Finding:
+def _failed_meanwhile(case: RollCase, node: RollNode) -> Finding:
     text = f"{node.name} failed during the roll: it does not answer"
     step = f"Find the reason in the log of node {node.id}, start it, and run the same command again."
+    if not is_gone(case, node.id):
+        step = (
+            f"Find out why node {node.id} does not answer and refuses no connection: its process may be paused, or its "
+            "host not reachable. Then run the same command again."
+        )
     return blocker(OTHERS_ARE_UP, node.name, text, step, node=node.id)
 
 

@@ -99,7 +99,7 @@ def shown(times: Mapping[str, StepTimes], action: str) -> str:
     return ", ".join(f"{row.name.split()[-1]} {row.before:.0f}+{row.hook:.0f}+{row.gate:.0f}" for row in rows)
 
 
-def test_roll_of_many_partitions(cluster: KafkaCluster) -> None:
+def test_roll_of_many_partitions_moves_leaders_as_predicted(cluster: KafkaCluster) -> None:
     create_topics(cluster, {"canary": (6, 3, IN_SYNC)})
     create_many(cluster)
     with Rolled(cluster) as rolled, canary(cluster) as producer:

@@ -7,7 +7,8 @@ from typing import Any
 
 from kafkactl.change.engine import Engine
 from kafkactl.change.hooks.words import Verb
-from kafkactl.core.findings import Outcome, Severity
+from kafkactl.core.findings import Outcome, Severity, warning
+from kafkactl.core.frozen import changed
 from kafkactl.files.journal import open_journal
 from kafkactl.roll.api.driving import agree
 from kafkactl.roll.case import RollRequest, Until
@@ -16,6 +17,7 @@ from kafkactl.roll.driver.answer import RollRun, run_answer
 from kafkactl.roll.driver.journey import RollJourney
 from kafkactl.roll.driver.ports import RollGoal, RollWaitPolicy
 from kafkactl.roll.journal import progress_of, read_record
+from kafkactl.roll.observation import RollObservation
 from tests.fakes.rolling_cluster import FAIL, LATE, LIE, FakeRoll, runs
 from tests.roll.rolls import CLUSTER, Roll
 
@@ -295,6 +297,28 @@ def test_node_outside_of_the_roll_that_fails_meanwhile_is_named(tmp_path: Path) 
     assert (found.outcome, world.stopped, world.down) == (Outcome.PARTIAL, [11], {13})
     (failed,) = [finding for finding in found.findings if finding.id == "nobody-else-is-down"]
     assert failed.message == "broker 13 failed during the roll: it does not answer"
+
+
+def test_node_that_hangs_meanwhile_is_not_to_be_started(tmp_path: Path) -> None:
+    class SilentRoll(FakeRoll):
+        def observe(self, refresh: frozenset[int] | None) -> RollObservation:
+            seen = super().observe(refresh)
+            text = "broker 13 does not answer"
+            found = [warning("node-not-observed", "broker 13", text, reason="connection-timed-out")] * (13 in self.down)
+            return changed(seen, findings=(*seen.findings, *found))
+
+    world = SilentRoll(cluster())
+
+    def fail() -> None:
+        if not world.stopped:
+            world.then[world.observations + 1] = fail
+            return
+        world.crash(13)
+
+    world.then[world.observations + 1] = fail
+    found = roll(world, tmp_path, only=frozenset({11}))
+    (failed,) = [finding for finding in found.findings if finding.id == "nobody-else-is-down"]
+    assert failed.advice.startswith("Find out why node 13 does not answer and refuses no connection")
 
 
 def test_voters_are_started_before_anything_is_stopped_without_a_leader(tmp_path: Path) -> None:
