@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafkactl.core.findings import Severity
@@ -267,6 +269,12 @@ def test_table_names_every_finding_once():
     names = [id for row in ROWS for id in row.ids]
     assert len(set(names)) == len(names)
     assert len(names) >= 22
+
+
+def test_every_finding_of_the_table_has_a_case():
+    text = Path(__file__).read_text(encoding="utf-8")
+    missing = [id for row in ROWS for id in row.ids if f'"{id}"' not in text]
+    assert missing == [], "add a case: one change to the healthy cluster that leads to the finding"
 
 
 def test_nodes_of_the_cluster_that_the_inventory_lacks_are_named():
