@@ -19,6 +19,7 @@ from kafkactl.migration.compare.comparison import OTHER_THAN_TOPICS, compare_obs
 from kafkactl.migration.compare.configs import CLIENT_QUOTA
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.state.evidence import metric
+from kafkactl.migration.steps.m6 import ENSEMBLE_FIRST
 from kafkactl.migration.zktree.values import ZkTopic
 
 _STUCK_RECORDS: Final = 20  # ten seconds of no-ops
@@ -49,6 +50,7 @@ def _driver(case: CheckCase) -> Said:
             f"/migration is at {migration.metadata_offset} for {age_ms // 1000} s, and the log is {behind} "
             "records ahead:"
             " changes do not reach ZooKeeper, whatever ZkWriteBehindLag shows",
+            ENSEMBLE_FIRST if case.observation.is_zookeeper_read_only else "",
             metadata_offset=migration.metadata_offset,
             log_offset=end,
             age_ms=age_ms,

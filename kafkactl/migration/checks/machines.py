@@ -16,6 +16,7 @@ from kafkactl.migration.checks.case import (
     Said,
     Unknown,
 )
+from kafkactl.migration.observed.observation import ServerSeen
 from kafkactl.migration.state.evidence import metric
 
 
@@ -39,8 +40,12 @@ def _ensemble(case: CheckCase) -> Said:
                 "zookeeper-leader-not-seen",
                 "ZooKeeper",
                 "the ZooKeeper servers do not have exactly one leader:"
-                f" {some(f'{server.address} is {server.mode}' for server in servers)}",
+                f" {some(f'{server.address} {_mode(server)}' for server in servers)}",
             )
+
+
+def _mode(server: ServerSeen) -> str:
+    return "does not answer" if server.mode is None else f"is {server.mode}"
 
 
 def _log_dirs(case: CheckCase) -> Said:

@@ -13,10 +13,11 @@ from typing import Any, Final
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED
-from kafkactl.migration.checks.case import ALWAYS, CLAIMED, CheckCase, Row, Said, Stage, Unknown
+from kafkactl.migration.checks.case import ALWAYS, UNFINISHED, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.observed.observation import Mode, NodeSeen
 from kafkactl.migration.observed.settings import flag, is_kraft_file
 from kafkactl.migration.observed.silence import refusing
+from kafkactl.migration.state.brokers import file_mode
 from kafkactl.migration.state.conditions import is_quorum_without_brokers
 from kafkactl.migration.zktree.values import KafkaTree
 
@@ -331,14 +332,17 @@ def _directories(case: CheckCase) -> Iterator[Finding]:
 
 
 def _formatted_again(case: CheckCase) -> Iterator[Finding]:
-    """Report meta.properties of version 1, which a broker on ZooKeeper cannot read (5.4)."""
+    """Report meta.properties of version 1: a broker starts with it on KRaft and in migration mode only (measured)."""
     for node in case.brokers:
         if (node.meta_properties or {}).get("version") == "1":
-            yield warning(
+            is_kept_down = node.alive is False and file_mode(node.config) is Mode.ZK
+            yield (blocker if is_kept_down else warning)(
                 "broker-formatted-for-kraft",
                 node.name,
-                f"meta.properties of {node.name} has version 1, which a broker in ZooKeeper mode cannot read: the disk"
-                " was formatted for KRaft",
+                f"meta.properties of {node.name} has version 1, with which no broker starts in ZooKeeper mode without"
+                " the migration flag: the disk was formatted for KRaft",
+                f"While {node.name} is stopped, write version=0 and broker.id={node.id} in place of version=1 and"
+                f" node.id={node.id} into meta.properties of each of its log directories; its data stays.",
             )
 
 
@@ -349,5 +353,5 @@ ROWS: Final = (
     Row("X-4", "quorum-purpose-unknown", "a quorum for a migration", frozenset({Stage.BURNT}), _burnt),
     Row("X-4", "late-flag-unknown", "no flag after the end", frozenset({Stage.FINAL}), _flag_again),
     Row("X-7.2", "directory-ids-unknown", "directory ids", ALWAYS, _directories),
-    Row("X-2", "broker-rollback-unknown", "the rollback of each broker", CLAIMED, _formatted_again),
+    Row("X-2", "broker-rollback-unknown", "the rollback of each broker", UNFINISHED, _formatted_again),
 )

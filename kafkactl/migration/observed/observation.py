@@ -202,6 +202,11 @@ class Observation:
     findings: tuple[Finding, ...] = ()
 
     @property
+    def is_zookeeper_read_only(self) -> bool:
+        """Return True if a ZooKeeper server says that it has lost its quorum: nothing is written there until then."""
+        return any(server.mode == "read-only" for server in self.servers or ())
+
+    @property
     def brokers(self) -> tuple[NodeSeen, ...]:
         """Return the brokers, by id."""
         return self._of(Role.BROKER)

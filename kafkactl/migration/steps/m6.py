@@ -11,6 +11,7 @@ from kafkactl.migration.state.evidence import Evidence
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.definition import Level, Milestone, Row, StateDefinition
 
+ENSEMBLE_FIRST: Final = "Bring the quorum of ZooKeeper back first: then the dual write catches up without a restart."
 COPIED: Final = Row(State.M6, copied, "the copy is done, and all brokers are in ZooKeeper mode")
 
 
@@ -22,7 +23,8 @@ def mirror_follows(e: Evidence) -> Iterator[Finding]:
         yield warning("dual-write-not-seen", "/migration", text, "Observe the log of a controller.")
     elif not mirror.follows:
         text = f"/migration is at offset {mirror.offset}, {mirror.lag} records behind the log"
-        yield warning("dual-write-not-seen", "/migration", text, metadata_offset=mirror.offset, lag=mirror.lag)
+        step = ENSEMBLE_FIRST if e.observation.is_zookeeper_read_only else ""
+        yield warning("dual-write-not-seen", "/migration", text, step, metadata_offset=mirror.offset, lag=mirror.lag)
 
 
 _BEFORE_FIRST_KRAFT_FILE: Final = Milestone(

@@ -396,6 +396,8 @@ MEASURED = (
         id: {"version": "0", "broker.id": str(id), "directory.id": "same"} for id in (1, 2)})),
     Case("X-2", "broker-formatted-for-kraft", "M8",
          lambda seen: seen.but(meta={1: {"version": "1", "node.id": "1"}}), "warning"),
+    Case("X-2", "broker-formatted-for-kraft", "M0", lambda seen: seen.but(
+        meta={1: {"version": "1", "node.id": "1"}}), "warning"),
     Case("X-3", "migration-driver-stuck", "M6",
          lambda seen: seen.znode("/migration", migration(240)).but(migration_age_ms=30_000)),
     Case("X-3", "zookeeper-behind", "M6", lambda seen: seen.znode("/migration", migration(240)), "warning"),

@@ -15,7 +15,8 @@ from kafkactl.metadata.image.model import Image
 from kafkactl.migration.checks.case import Stage, case_of
 from kafkactl.migration.checks.registry import ROWS, UNKNOWN_ID, check, check_numbers, open_questions
 from kafkactl.migration.observed.observation import Mode, Observation, ServerSeen
-from kafkactl.migration.state.evidence import metric
+from kafkactl.migration.state.evidence import evidence_of, metric
+from kafkactl.migration.steps.m6 import ENSEMBLE_FIRST, mirror_follows
 from kafkactl.zookeeper.tree import tree_of
 from kafkactl.zookeeper.znode import Hidden
 from tests.hypothesis_profiles import examples
@@ -106,6 +107,16 @@ def test_ensemble_that_answers_is_not_asked_again():
     )
     found = check(world("M0").but(servers=servers).observation())
     assert "C-30" not in {finding.evidence["check"] for finding in found}
+
+
+def test_restart_of_a_controller_is_not_advised_while_zookeeper_has_no_quorum():
+    # 3.9.2: the dual write caught up without a restart when two of three servers came back.
+    stuck = world("M6").znode("/migration", migration(240)).but(migration_age_ms=30_000)
+    modes = ("read-only", None, None)
+    servers = tuple(ServerSeen(address=f"zk{at}", mode=mode, version=None) for at, mode in enumerate(modes))
+    seen = stuck.but(servers=servers).observation()
+    steps = {finding.id: finding.next_step for finding in (*check(seen), *mirror_follows(evidence_of(seen)))}
+    assert steps["migration-driver-stuck"] == steps["dual-write-not-seen"] == ENSEMBLE_FIRST
 
 
 def test_topic_younger_than_the_mirror_is_not_reported_as_missing():
