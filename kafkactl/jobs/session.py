@@ -90,6 +90,8 @@ def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
             with _stopped(context) if is_own else nullcontext():
                 yield SparkSession.getActiveSession() or SparkSession(context)
         except (Py4JError, PySparkException, OSError, RuntimeError) as error:
+            if _is_of_the_caller(error):
+                raise
             if _has_interrupted(error):  # what was called while the interruption was handled failed, too
                 raise KeyboardInterrupt from error
             # Without an exception of Java's: the JVM has refused the call, or is gone in the middle of it. What it
@@ -108,6 +110,14 @@ def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
                 is_gone=is_gone,
                 exit_code=ended,
             ) from error
+
+
+def _is_of_the_caller(error: Exception) -> bool:
+    """Return True for a kind of RuntimeError that Spark does not have: click ends a command with one."""
+    from pyspark.errors import PySparkException
+
+    kind = type(error)
+    return issubclass(kind, RuntimeError) and kind is not RuntimeError and not issubclass(kind, PySparkException)
 
 
 def _has_interrupted(error: BaseException) -> bool:

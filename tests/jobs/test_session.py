@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import click
 import pytest
 
 from kafkactl.core.errors import FailedError, InputError, UnreachableError
@@ -124,6 +125,14 @@ def test_error_of_spark_alone_is_reported_as_spark_failed(session: object) -> No
     with pytest.raises(FailedError) as caught, sessions.spark_session(None, "x"):
         raise RuntimeError("no more")
     assert caught.value.id == "spark-failed"
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_exit_of_a_command_passes_through_its_session(session: object, code: int) -> None:
+    # It is a RuntimeError; a dry run of logs in another file system keeps a session until the command ends.
+    with pytest.raises(click.exceptions.Exit) as caught, sessions.spark_session(None, "x"):
+        raise click.exceptions.Exit(code)
+    assert caught.value.exit_code == code
 
 
 def test_context_whose_jvm_was_gone_is_not_a_session_of_a_caller(
