@@ -100,7 +100,7 @@ class _Watched(Replaying):
         self._places: dict[int, tuple[int, int]] = {}  # epoch and time of the records of the open transaction
 
     def take(self, offset: int, epoch: int, timestamp_ms: int, record: Any) -> None:
-        """Take in the next record."""
+        """Apply the next record."""
         self._places[offset] = epoch, timestamp_ms
         super().take(offset, epoch, timestamp_ms, record)
         if self.transaction is None:

@@ -1,6 +1,6 @@
 r"""Hadoop's globs: `*`, `?`, `[a-z]`, `[^a]` and `{a,b}`; a backslash takes the meaning from the character after it.
 
-A path that exists under its very name is that path, whatever characters it has; only another one is a glob.
+A path that exists under its exact name is that path, whatever its characters; any other path is a glob.
 """
 
 from __future__ import annotations

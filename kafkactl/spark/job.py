@@ -42,7 +42,7 @@ class ReadLog:
 
 @dataclass(frozen=True, slots=True)
 class LogError:
-    """A log that cannot be read, and why."""
+    """A log that cannot be read, with the reason."""
 
     shown: str
     cluster: str

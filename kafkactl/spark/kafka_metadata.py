@@ -120,7 +120,8 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
             yield from batches(TABLES[self._table], map(places.row, rows) if places.renamed else rows)
 
     def _is_wanted(self, row: tuple[Any, ...]) -> bool:
-        """Return False for rows that a filter excludes: Spark does not apply what `pushFilters` took over."""
+        """Return False for rows that a filter excludes: Spark does not apply the filters that `pushFilters` took
+        over."""
         wanted = self._wanted
         if wanted == Wanted() and self._times == ALL_TIMES:
             return True
@@ -142,7 +143,7 @@ class _FilteringReader(_Reader):
     """A reader that takes over filters. Spark refuses one unless its setting for the pushdown of Python is on."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # as Spark calls it
-        """Take over what limits types, offsets and times of records; return the other filters, which Spark applies."""
+        """Take over filters on types, offsets and times of records; return the other filters, which Spark applies."""
         for condition in filters:
             if self._table != "records" or not self._takes(condition):
                 yield condition

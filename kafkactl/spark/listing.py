@@ -87,8 +87,8 @@ def _glob_of(session: SparkSession, path: str) -> str:
 
 
 def _searched(glob: str) -> str:
-    """Return a glob for what a path leads to: itself, the metadata logs below it, and the meta.properties next to it
-    and next to its folder, which is the log's own for a single file.
+    """Return a glob for the files that a path leads to: itself, the metadata logs below it, and the meta.properties
+    next to it and next to its folder, which is the log's own for a single file.
 
     Spark passes over folders whose name begins with an underscore, unless a path names them.
     """

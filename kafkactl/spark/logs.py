@@ -26,7 +26,7 @@ class PlannedLog:
     """A log as a task reads it. `path` is its folder, a single file or a bundle; `files` are its files with their
     sizes, those of a folder with the meta.properties that belong to it; `singles` are the files that were named one by
     one, empty for a folder. `name` is what `cluster_of` made of the path. `is_missing`: there is no log at the path;
-    `too_large`: the file that does not fit into a row of Spark; `unlisted`: why the path cannot be listed.
+    `too_large`: the file that does not fit into a row of Spark; `unlisted`: the reason why the path cannot be listed.
     """
 
     path: str

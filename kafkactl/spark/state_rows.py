@@ -1,4 +1,4 @@
-"""The state of a cluster as rows: the columns of `columns.STATE_TABLES` after those that say where it is from."""
+"""The state of a cluster as rows: the columns of `columns.STATE_TABLES` after those of the source."""
 
 from __future__ import annotations
 

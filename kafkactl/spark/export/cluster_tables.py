@@ -36,7 +36,7 @@ _IN_PATH: Final = "cluster"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of the logs: an offset, a time in ms, or none of both for their ends."""
+    """A point of the logs: an offset, a time in ms, or neither for their ends."""
 
     at: int | None = None
     at_time_ms: int | None = None

@@ -105,7 +105,7 @@ class HadoopFolder:
         self._called(lambda: self._system.delete(self._path(inside), True))
 
     def exchange(self, new: str, place: str, old: str) -> None:
-        """Move a folder to its place; what is there moves to the folder `old` before."""
+        """Move a folder to its place; a folder that is there is moved to `old` before."""
         if self.has(place):
             self.move(place, f"{old}/{place}")
         self.move(new, place)
@@ -128,13 +128,13 @@ def staging_in(folder: HadoopFolder) -> Iterator[str]:
         folder.make(name)
         yield name
     finally:
-        with suppress(FailedError):  # what failed before is the error
+        with suppress(FailedError):  # the earlier failure is the error
             _clean(folder, name)
         _IN_USE.discard(name)
 
 
 def _clean(folder: HadoopFolder, staging: str) -> None:
-    """Remove a staging folder, after what it replaced is back in every place that stayed empty."""
+    """Remove a staging folder, after the replaced folders are back in every place that stayed empty."""
     tables, days = f"{staging}/{OLD_TABLES}", f"{staging}/{OLD_DAYS}"
     replaced = [(tables, table) for table in folder.names(tables)]
     for table in folder.names(days):
