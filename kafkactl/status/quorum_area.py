@@ -73,7 +73,7 @@ def _headlines(found: ObservedQuorum) -> Iterator[str]:
     if not state.has_leader:
         unreached = _unreached(found)
         if state.leader_out_of_reach and not _is_moved(found):
-            yield "the leader of the quorum was not reached"
+            yield "the leader of the quorum was not reached" + (f": {unreached.subject}" if unreached else "")
         elif unreached is None or _is_moved(found):
             yield "no controller leads the quorum"
         else:

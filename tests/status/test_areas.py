@@ -77,7 +77,7 @@ def test_quorum_has_the_verdict_of_the_contract(case: str):
 
 def test_leader_that_was_not_reached_is_not_called_missing():
     silent, away = (area("quorum", quorum=_away(leader_answers=answers)) for answers in (False, None))
-    assert away.headline == "the leader of the quorum was not reached"
+    assert away.headline == "the leader of the quorum was not reached: controller 1"
     assert silent.headline == (
         "controller 1, which others follow, does not answer here: it has ended, or leads out of reach"
     )

@@ -62,7 +62,7 @@ def test_voter_that_still_follows_after_its_fetch_timeout_proves_a_leader_out_of
     assert state.leader_out_of_reach
     assert "it leads out of reach, since controller 3 was observed to fetch from it" in unreached(state).message
     assert [voter.alive for voter in state.voters] == [None, None, True], "no silence is evidence then"
-    assert verdict(state) == ("unknown", "the leader of the quorum was not reached", None)
+    assert verdict(state) == ("unknown", "the leader of the quorum was not reached: controller 2", None)
 
 
 def test_voter_that_gives_its_leader_up_shows_that_none_leads() -> None:
@@ -118,4 +118,4 @@ def test_node_that_runs_and_is_silent_at_its_own_address_makes_other_silence_unc
     assert state.leader_out_of_reach
     assert own in unreached(state).message
     assert {node.answers for id, node in state.nodes.items() if id != FOLLOWER} <= {None}
-    assert verdict(state) == ("unknown", "the leader of the quorum was not reached", None)
+    assert verdict(state) == ("unknown", "the leader of the quorum was not reached: controller 2", None)
