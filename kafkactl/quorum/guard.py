@@ -22,7 +22,7 @@ from kafkactl.cluster.quorum.state import (
     ids_of,
     progress,
 )
-from kafkactl.core.findings import Finding, Severity, blocker, each_once, warning
+from kafkactl.core.findings import NO_ACCESS, Finding, Severity, blocker, each_once, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION, MIGRATING_STATES
 from kafkactl.core.values import Role
@@ -116,6 +116,7 @@ def check_leader(state: QuorumState) -> Iterator[Finding]:
             voters=ids_of(state.voter_keys),
             alive=ids_of(state.voter_keys & state.alive_keys),
             believed_leaders={str(node_id): leader for node_id, leader in sorted(claims.items())},
+            **({NO_ACCESS: True} if state.leader_out_of_reach else {}),
         )
     elif state.high_watermark is None:
         yield blocker(

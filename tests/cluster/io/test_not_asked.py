@@ -298,7 +298,9 @@ def test_controller_that_refuses_the_login_may_lead(cluster_class: type[FakeClus
         with pytest.raises(UnreachableError) as caught:
             check_leader_reached(found)
     assert found.state.leader_out_of_reach
-    assert only(found.findings, "no-quorum-leader").message == "no controller that answered leads the quorum"
+    missing = only(found.findings, "no-quorum-leader")
+    assert missing.message == "no controller that answered leads the quorum"
+    assert change_exit_code(Outcome.REFUSED, [missing]) == 4
     assert (planned.value.exit_code, caught.value.exit_code) == (4, 4)
     for error in (planned.value, caught.value):
         assert error.advice.startswith("Other controllers accept these client properties"), error
