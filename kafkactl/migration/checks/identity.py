@@ -336,6 +336,32 @@ def _voters(case: CheckCase) -> Iterator[Finding]:
                 ", ".join(nodes),
                 f"{VOTERS} names {sorted(ids)}, and the controllers are {sorted(known)}",
             )
+    yield from _voters_of_silent_nodes(case)
+
+
+def _voters_of_silent_nodes(case: CheckCase) -> Iterator[Finding]:
+    """Report a node that is down and names the same voters by other addresses than every node that responds.
+
+    A controller may have several names; a node that responds has found the quorum under those that it knows.
+    """
+    named = {
+        node.name: text for node in case.observation.nodes if (text := given(node, VOTERS)) and not is_hidden(text)
+    }
+    down = {node.name for node in case.observation.nodes if node.alive is False}
+    working = {frozenset(_entries(text)) for name, text in named.items() if name not in down}
+    for name in sorted(down & named.keys()):
+        if len(working) == 1 and (others := frozenset(_entries(named[name])) - next(iter(working))):
+            yield warning(
+                "quorum-voters-differ",
+                name,
+                f"{name} does not respond, and its {VOTERS} has {', '.join(sorted(others))}, where every node that"
+                f" responds has {', '.join(sorted(next(iter(working))))}",
+                f"Correct {VOTERS} in the file of {name}, then start it.",
+            )
+
+
+def _entries(text: str) -> list[str]:
+    return [entry.strip() for entry in text.split(",") if entry.strip()]
 
 
 def _voter_ids(text: str) -> frozenset[int]:

@@ -109,6 +109,17 @@ def test_ensemble_that_answers_is_not_asked_again():
     assert "C-30" not in {finding.evidence["check"] for finding in found}
 
 
+@pytest.mark.parametrize("is_down", [True, False])
+def test_voters_of_a_broker_that_is_down_are_compared_by_address(is_down: bool):
+    # A broker that responds has found the quorum under its own names.
+    cluster = world("M6")
+    modes = cluster.modes | ({2: None} if is_down else {})
+    seen = cluster.file(2, "controller.quorum.voters", "3001@c9:9093").but(modes=modes).observation()
+    found = [finding for finding in check(seen) if finding.id == "quorum-voters-differ"]
+    assert [finding.subject for finding in found] == (["broker 2"] if is_down else [])
+    assert all("3001@c9:9093" in finding.message for finding in found)
+
+
 def test_restart_of_a_controller_is_not_advised_while_zookeeper_has_no_quorum():
     # 3.9.2: the dual write caught up without a restart when two of three servers came back.
     stuck = world("M6").znode("/migration", migration(240)).but(migration_age_ms=30_000)
