@@ -5,6 +5,7 @@ The file is this user's alone and goes with the process, whatever ends it: metad
 
 from __future__ import annotations
 
+import contextlib
 import io
 import weakref
 from collections.abc import Iterator
@@ -14,6 +15,12 @@ from kafkactl.core.errors import FailedError
 
 _IN_MEMORY_BYTES: Final = 8 * 1024 * 1024
 _PIECE_BYTES: Final = 4 * 1024 * 1024
+
+
+def discard(file: IO[bytes]) -> None:
+    """Close a file without a name; what a full disk did not take of it is of no use."""
+    with contextlib.suppress(OSError):
+        file.close()
 
 
 class Spool:
@@ -31,6 +38,7 @@ class Spool:
                 self._move_to_disk()
             self._file.seek(self.size_bytes)
             self._file.write(data)
+            self._file.flush()  # a full disk is reported here, not by the reader
         except OSError as error:
             import tempfile
 
@@ -44,7 +52,7 @@ class Spool:
         import tempfile  # takes longer to load than most logs that a command asks a node for
 
         file = tempfile.TemporaryFile()  # noqa: SIM115  # closed with this value
-        weakref.finalize(self, file.close)
+        weakref.finalize(self, discard, file)
         for piece in self.pieces():
             file.write(piece)
         self._file, self._is_on_disk = file, True

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import os
+import sys
+import tempfile
 import tracemalloc
 from pathlib import Path
 
@@ -60,3 +63,24 @@ def test_disk_that_is_full_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FailedError, match="No space left") as caught:
         spool.add(b"x")
     assert caught.value.id == "fetched-log-not-written"
+
+
+def test_disk_that_is_full_at_the_end_of_a_buffer_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.BytesIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def close(self) -> None:
+            super().close()
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", Full)
+    unraisable: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    spool = Spool()
+    with pytest.raises(FailedError) as caught:
+        spool.add(bytes(9_000_000))
+    del spool
+    caught.value.__traceback__ = caught.value.__context__ = caught.value.__cause__ = None
+    gc.collect()
+    assert (caught.value.id, unraisable) == ("fetched-log-not-written", [])

@@ -20,6 +20,7 @@ from kafkactl.bundle.manifest import Manifest, Member, render_manifest
 from kafkactl.bundle.members import INDEX, MANIFEST, MOST_MEMBER_BYTES, MOST_MEMBERS, is_member_name, too_large
 from kafkactl.core.errors import FailedError, RefusedError
 from kafkactl.core.frozen import changed
+from kafkactl.files.spool import discard
 from kafkactl.files.whole_file import check_place, remove_leftovers, whole_file
 
 _MODE: Final = 0o600
@@ -39,7 +40,7 @@ class StagedMembers:
 
     def close(self) -> None:
         """Close all files."""
-        self._file.close()
+        discard(self._file)
 
     @property
     def members(self) -> tuple[Member, ...]:

@@ -251,6 +251,10 @@ def test_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
         def write(self, _data: object) -> int:
             raise OSError(28, "No space left on device")
 
+        def close(self) -> None:  # of a file with a buffer, which is written now
+            super().close()
+            raise OSError(28, "No space left on device")
+
     monkeypatch.setattr(writing.tempfile, "TemporaryFile", Full)
     with pytest.raises(FailedError) as error, closing(StagedMembers()) as staged:
         staged.add("a", (b"x",))
