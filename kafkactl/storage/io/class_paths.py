@@ -18,6 +18,9 @@ from kafkactl.storage.model import ClassPathFacts
 _MOST_JARS = 2_000
 _FLAWS = (zipfile.BadZipFile, EOFError, RuntimeError, struct.error)
 _MOST_BYTES = 1 << 30
+# The library makes an object of ten times the bytes of each name; 200,000 classes take 25 MB.
+_MOST_DIRECTORY_BYTES = 32 << 20
+_DIRECTORY_SIZE = 5  # in the list of the library
 
 
 def look_for_class(class_path: str, class_name: str) -> ClassPathFacts:
@@ -59,5 +62,11 @@ def _has(file: Path, member: str) -> bool:
         raise ValueError(words)
     if file.stat().st_size > _MOST_BYTES:
         raise ValueError("larger than 1 GiB")
-    with zipfile.ZipFile(file) as jar:
-        return member in jar.NameToInfo
+    with file.open("rb") as opened:
+        end = zipfile._EndRecData(opened)  # type: ignore[attr-defined]  # as the library reads it, with ZIP64
+        if end is not None and end[_DIRECTORY_SIZE] > _MOST_DIRECTORY_BYTES:
+            raise ValueError(
+                f"its directory has {end[_DIRECTORY_SIZE]} bytes, and the limit is {_MOST_DIRECTORY_BYTES}"
+            )
+        with zipfile.ZipFile(opened) as jar:
+            return member in jar.NameToInfo

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 
 import pytest
@@ -127,6 +128,18 @@ def test_broken_jar_leaves_open_what_is_there(jar):
     (jar.parent / "broken.jar").write_bytes(b"no jar")
     facts = look_for_class(f"{jar.parent}/*", "org.example.Other")
     assert not facts.has_class and "broken" not in facts.missing and facts.unreadable
+
+
+def test_jar_with_a_directory_of_millions_of_names_is_not_unpacked(jar):
+    size = (32 << 20) + 1
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 9, 9, size, 0, 0)
+    with (jar.parent / "bomb.jar").open("wb") as file:
+        file.truncate(size)
+        file.seek(size)
+        file.write(end)
+    facts = look_for_class(f"{jar.parent}/*", "org.example.Other")
+    (unreadable,) = facts.unreadable
+    assert f"its directory has {size} bytes, and the limit is {32 << 20}" in unreadable
 
 
 @pytest.mark.parametrize(
