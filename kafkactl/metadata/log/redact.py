@@ -60,14 +60,21 @@ class Replacements:
 
 
 def redact_runs(runs: Iterable[BatchRun | Damage], replacements: Replacements | None = None) -> Iterator[bytes]:
-    """Yield the bytes of a file in pieces, in order, without secrets. `walk_runs` gives the input."""
+    """Yield the bytes of a file in pieces, in order, without secrets. `walk_runs` gives the input.
+
+    A piece is a whole run: what reads the pieces is ten times slower with a batch in each.
+    """
     for run in runs:
         if isinstance(run, Damage):
             yield _blank(run.end - run.position, is_cut=run.error.id == "truncated-batch", replacements=replacements)
             continue
-        for at in run.positions:
-            length = int.from_bytes(run.data[at + LENGTH_END - 4 : at + LENGTH_END], "big")
-            yield redact_batch(run.data[at : at + LENGTH_END + length], replacements)
+        yield b"".join(redact_batch(batch, replacements) for batch in _batches(run))
+
+
+def _batches(run: BatchRun) -> Iterator[bytes]:
+    for at in run.positions:
+        length = int.from_bytes(run.data[at + LENGTH_END - 4 : at + LENGTH_END], "big")
+        yield run.data[at : at + LENGTH_END + length]
 
 
 def redact_batch(data: bytes, replacements: Replacements | None = None) -> bytes:

@@ -119,6 +119,12 @@ def _log() -> LogWriter:
     return log
 
 
+def test_batches_of_a_piece_are_redacted_as_one_piece():
+    data = _log().data
+    pieces = list(redact_runs(walk_runs([data, data])))
+    assert len(pieces) == 2 and b"".join(pieces) == redacted(data) * 2
+
+
 def test_secrets_of_a_log_are_redacted():
     log = _log()
     data = redacted(log.data)
