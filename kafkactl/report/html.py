@@ -8,6 +8,7 @@ it sorts and filters tables. Where scripts are switched off the page shows the s
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from kafkactl.report.numbers import numbers_of
 from kafkactl.report.svg import draw
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 MARK = "<!-- written by kafkactl dryrun -->"
 TIERED_MARK = "<!-- written by kafkactl tiered -->"
@@ -26,8 +27,8 @@ TIERED_MARK = "<!-- written by kafkactl tiered -->"
 
 def render_html(report: Report, mark: str = MARK) -> bytes:
     """Return the page in UTF-8, with `mark` at its head."""
-    environment = _environment()
-    page = environment.from_string(read_data("report/page.html").decode("utf-8"))
+    page = _template()
+    environment = page.environment
     script = read_data("report/page.js")
     text = page.render(
         report=report,
@@ -41,12 +42,15 @@ def render_html(report: Report, mark: str = MARK) -> bytes:
     return text.encode("utf-8")
 
 
-def _environment() -> Environment:
+@functools.cache
+def _template() -> Template:
+    """Return the page, compiled once: that takes longer than a page of one scenario."""
     from jinja2 import Environment, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_final
     )
+    return environment.from_string(read_data("report/page.html").decode("utf-8"))
 
 
 def _final(value: Any) -> Any:
