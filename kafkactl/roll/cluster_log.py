@@ -7,7 +7,7 @@ passed over undecoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from enum import StrEnum
@@ -129,9 +129,11 @@ class ClusterLog:
         }
         return tuple(KafkaVersion(version.major, version.minor) for version in sorted(found, reverse=True))
 
-    def line_before(self, version: KafkaVersion) -> KafkaVersion | None:
-        """Return the release line of the last registration of another line than this one; None if there is none."""
-        for event in reversed(self.events):
+    def line_before(self, version: KafkaVersion, node_ids: Collection[int]) -> KafkaVersion | None:
+        """Return the line of the last registration of these nodes that is of another line than a release; None if there
+        is none.
+        """
+        for event in reversed([event for event in self.events if event.node_id in node_ids]):
             release = None if event.metadata_versions is None else release_of(event.metadata_versions)
             if release is not None and release.version.release_name != version.release_name:
                 return KafkaVersion(release.version.major, release.version.minor)

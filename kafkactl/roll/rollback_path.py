@@ -134,8 +134,8 @@ def old_release(case: RollCase) -> KafkaVersion | None:
 
 def came_down(case: RollCase, version: KafkaVersion) -> bool:
     """Return True if the cluster came to a release from a newer one: by the log, else by the journal."""
-    log = case.observation.log
-    before = (None if log is None else log.line_before(version)) or case.journal_from
+    log, ids = case.observation.log, {node.id for node in case.observation.nodes}
+    before = (None if log is None else log.line_before(version, ids)) or case.journal_from
     return before is not None and is_older(version, before)
 
 

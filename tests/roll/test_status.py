@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.change.journal_lines import JournalText, new_entry
+from kafkactl.core.values import Role
+from kafkactl.features.catalog.releases import find_release
 from kafkactl.roll.api.judging import status_case
 from kafkactl.roll.back import mark_of
 from kafkactl.roll.case import RollRequest
 from kafkactl.roll.position import roll_status
 from kafkactl.roll.rollback_path import rollback_path
+from kafkactl.roll.rules.binaries import ranges
 from tests.roll.rolls import Roll
 
 
@@ -40,6 +43,12 @@ from tests.roll.rolls import Roll
 )
 def test_phase_follows_from_all_nodes(make, to, phase):
     assert roll_status(make().case(to)).phase == phase
+
+
+def test_registration_of_a_node_that_is_gone_does_not_make_a_rollback():
+    roll = Roll("4.0.2", level=21)
+    roll.registered[19] = {"ranges": ranges(find_release("4.3.1")), "roles": (Role.CONTROLLER,)}
+    assert roll_status(roll.case("4.0.2")).phase == "binaries"
 
 
 def test_rollback_in_the_journal_asks_for_no_levels_if_the_log_has_no_history():
