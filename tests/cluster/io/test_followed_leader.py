@@ -10,8 +10,9 @@ import pytest
 from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.core.findings import Finding
+from kafkactl.core.values import Role
 from kafkactl.net.transport import Address
-from kafkactl.playground.broker import FakeBroker, Reply
+from kafkactl.playground.broker import SILENCE, FakeBroker, Reply
 from kafkactl.quorum.health import check_health, is_broken
 from kafkactl.status.next_command import Target
 from kafkactl.status.observation import ObservedQuorum
@@ -25,10 +26,12 @@ SETTINGS = {
 }
 OLD, PRE_VOTE = (0, 1), (0, 2)
 DEAD = (1, LEADER)
+PATIENCE_MS = 3_000  # nodes that are down refuse at once; the others may be slow on a busy machine
+pytestmark = pytest.mark.slow  # followers are observed for longer than their fetch timeout
 
 
-def observed(*addresses: Address) -> QuorumState:
-    observer = QuorumObserver(client_at(*addresses), patience_ms=400, watches_followers=True)
+def observed(*addresses: Address, role: Role = Role.CONTROLLER) -> QuorumState:
+    observer = QuorumObserver(client_at(*addresses, role=role), patience_ms=PATIENCE_MS, watches_followers=True)
     with observer:
         return observer.observe()
 
@@ -119,3 +122,18 @@ def test_node_that_runs_and_is_silent_at_its_own_address_makes_other_silence_unc
     assert own in unreached(state).message
     assert {node.answers for id, node in state.nodes.items() if id != FOLLOWER} <= {None}
     assert verdict(state) == ("unknown", "the leader of the quorum was not reached: controller 2", None)
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_combined_node_left_alone_is_a_problem_by_its_broker_and_by_its_controller(role: Role) -> None:
+    # The broker holds the question for the quorum, as it does while it cannot reach the leader.
+    quorum = Quorum(settings={"process.roles": "broker,controller"})
+    with running(quorum, brokers=(FOLLOWER,), down=DEAD):
+        places = [str(at) for at in quorum.endpoints.values()]
+        quorum.settings["controller.quorum.bootstrap.servers"] = ",".join(places)
+        usual = quorum.brokers[FOLLOWER].script
+        quorum.brokers[FOLLOWER].script = lambda asked: SILENCE if asked.name == "DescribeQuorum" else usual(asked)
+        nodes = quorum.brokers if role is Role.BROKER else quorum.controllers
+        state = observed(nodes[FOLLOWER].address, role=role)
+    assert not state.leader_out_of_reach
+    assert verdict(state)[0] == "problem"
