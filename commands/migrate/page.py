@@ -47,10 +47,9 @@ def status_page(page: Page, status: MigrationStatus) -> None:
 
 
 def _next_words(status: MigrationStatus, step: Step) -> str:
-    """Return the next step. One that blockers stop is not the first thing to do, unless it starts a broker again."""
+    """Return the next step. One that blockers stop is not the first thing to do: `run` refuses it."""
     is_blocked = any(gate.severity is Severity.BLOCKER for gate in status.gates)
-    is_down = any(broker.name == step.target and broker.answers is False for broker in status.evidence.brokers)
-    is_stopped = is_blocked and step.action == "put-config" and not (is_down or status.state.is_broken)
+    is_stopped = is_blocked and step.action == "put-config" and not status.state.is_broken
     return f"Next{', once no blocker is left' if is_stopped else ''}: {step.action} {step.target}"
 
 

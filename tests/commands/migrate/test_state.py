@@ -124,7 +124,7 @@ def test_people_see_both_sides_and_what_comes_next(migrate, tmp_path: Path) -> N
     ("seen", "words"),
     [
         (_M8.but(modes={1: KR, 2: KR, 3: None}), "Next, once no blocker is left: put-config controller 3001"),
-        (_M6.but(modes={1: MIG, 2: MIG, 3: None}), "Next: put-config broker 3"),  # brings it back
+        (_M6.but(modes={1: MIG, 2: MIG, 3: None}), "Next, once no blocker is left: put-config broker 3"),
     ],
 )
 def test_step_that_blockers_stop_is_not_shown_as_the_first_thing_to_do(migrate, seen: Seen, words: str) -> None:
