@@ -492,9 +492,20 @@ def test_folder_whose_files_are_hostile(recover: Recovery, tmp_path: Path):
     (made / "partition.metadata").write_bytes(b"topic_id: \xff\xff\n")
     (made / worlds.SEGMENT).write_bytes(b"\x00" * 20 + b"\xff" * 200)
     (disks[1] / "kafkactl-collected.json").write_text("[" * 100_000)
-    losses = recover.plan(*LOST, disks=disks, code=3)["losses"]
-    (stray,) = losses["partitions_stray"]
+    found = recover.plan(*LOST, disks=disks, code=3)
+    (stray,) = found["losses"]["partitions_stray"]
     assert (stray["folder"], stray["topic_id"], stray["log_end_offset"]) == ("pay-7", None, 0)
+    unread = [finding["subject"] for finding in found["findings"] if finding["id"] == "disk-not-read"]
+    assert str(disks[1] / "kafkactl-collected.json") in unread
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"folders": 5}'], ids=len)
+def test_copy_whose_manifest_is_damaged_is_reported(recover: Recovery, tmp_path: Path, content: str):
+    disks = survivors(tmp_path)
+    (disks[1] / "kafkactl-collected.json").write_text(content)
+    found = recover.plan(*LOST, disks=disks)
+    (finding,) = [finding for finding in found["findings"] if finding["id"] == "disk-not-read"]
+    assert finding["subject"] == str(disks[1] / "kafkactl-collected.json")
 
 
 def test_directory_that_is_named_twice_counts_once(recover: Recovery, tmp_path: Path):

@@ -7,7 +7,7 @@ manifest says what they held.
 
 from __future__ import annotations
 
-import json
+import errno
 import os
 import re
 import struct
@@ -18,6 +18,7 @@ from typing import Any, Final
 from kafkactl.core.answers import by_fields
 from kafkactl.core.errors import InputDecodeError
 from kafkactl.core.frozen import frozen
+from kafkactl.core.json_input import JsonInputError, parse_json
 from kafkactl.core.values import Uuid
 from kafkactl.files.input_files import InputKind, open_regular, read_whole
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
@@ -45,7 +46,7 @@ def read_folders(
     path: str, *, broker: int | None, directory_id: Uuid | None, unread: Unread = _pass_over
 ) -> Iterator[PartitionFolder]:
     """Yield the partition folders in a log directory, by name. For what is in them only `unread` may raise."""
-    collected = _manifest(path)
+    collected = _manifest(Path(path, MANIFEST), unread)
     starts = _log_starts(path, unread)
     for name in sorted(os.listdir(path)):  # noqa: PTH208  # names, not paths
         parsed = parse_folder_name(name)
@@ -181,14 +182,23 @@ def _size(file: Path, at: int | None) -> int:
         return 0
 
 
-def _manifest(path: str) -> Mapping[str, Any]:
+def _manifest(file: Path, unread: Unread) -> Mapping[str, Any]:
     """Return a copy's manifest of omitted segments, by folder; empty for a log directory."""
     try:
-        held = json.loads(read_whole(Path(path, MANIFEST), InputKind.DOCUMENT))
-    except (OSError, ValueError, RecursionError):
+        held = parse_json(read_whole(file, InputKind.DOCUMENT))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        unread(file, error)
+        return {}
+    except JsonInputError as error:
+        unread(file, OSError(errno.EINVAL, f"not JSON: {error}", str(file)))
         return {}
     folders = held.get("folders") if isinstance(held, dict) else None
-    return folders if isinstance(folders, dict) else {}
+    if not isinstance(folders, dict):
+        unread(file, OSError(errno.EINVAL, "it has no `folders`", str(file)))
+        return {}
+    return folders
 
 
 def _collected(held: Any) -> LogEnds:
