@@ -22,7 +22,7 @@ from kafkactl.cluster.io.metadata_fetch import fetch_metadata_log
 from kafkactl.cluster.io.node_places import NodePlaces
 from kafkactl.cluster.io.quorum_visit import Visit, visit_node
 from kafkactl.core.errors import InputError, KafkactlError
-from kafkactl.core.findings import Finding, blocker, each_once, note, warning
+from kafkactl.core.findings import CONTROLLER_NOT_ASKED, LEADER_NOT_REACHED, Finding, blocker, each_once, note, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Role
@@ -253,11 +253,13 @@ class RollObserver:
                 try:
                     if quorum is None:
                         found = describe(client, patience_ms=patience_ms)
-                        leaderless = None if found.state.leader_out_of_reach else found.to_dict()
+                        leaderless = leaderless if found.state.leader_out_of_reach else found.to_dict()
                         check_leader_reached(found)
                         quorum = leaderless
                 except KafkactlError as error:
                     errors.append(("quorum", client.role, error))
+                    if error.id in (LEADER_NOT_REACHED, CONTROLLER_NOT_ASKED):
+                        continue  # as below; a broker may reach the leader
                 if quorum is not None and not _has_leader(quorum):
                     break  # registrations and log are the leader's
                 try:
