@@ -152,7 +152,7 @@ class StatusWatch:
             findings=each_once((*observation.findings, *observed.findings, *observed.leftovers, *then)),
             next_step=next(iter(back), None) or next_step(evidence, observed, self._inventory),
             journal=remembered,
-            has_problems=_has_problems(observed, (*gates, *edits), is_alarm=is_alarm),
+            has_problems=_has_problems(observed, (*gates, *edits), is_alarm=is_alarm, is_going_back=bool(back)),
             lacks=lacking(observation, observed.state),
         )
 
@@ -201,7 +201,7 @@ class _Earlier:
         return self._older or first
 
 
-def _has_problems(observed: ObservedState, gates: Iterable[Finding], *, is_alarm: bool) -> bool:
+def _has_problems(observed: ObservedState, gates: Iterable[Finding], *, is_alarm: bool, is_going_back: bool) -> bool:
     """Return True if something is broken or stops a migration that is under way; before it `check` reports that.
 
     A controller without the flag counts, too: after it leads there is no rollback. Leftovers of an earlier attempt
@@ -214,7 +214,7 @@ def _has_problems(observed: ObservedState, gates: Iterable[Finding], *, is_alarm
     early = observed.state in (State.M0, State.M1) or (
         observed.state is State.M2 and not any(finding.id in _NOT_LED for finding in found)
     )
-    return observed.state.is_broken or is_alarm or bool(found and not early)
+    return observed.state.is_broken or is_alarm or bool(found and (is_going_back or not early))
 
 
 def _remembered(found: JournalView) -> JournalSummary:

@@ -173,6 +173,16 @@ def test_broker_that_an_interrupted_rollback_stopped_is_started_before_the_contr
     assert "broker-down" in ids and "broker-not-on-kraft" not in ids  # which asks for the file of the way there
 
 
+def test_broker_that_is_down_at_the_end_of_a_rollback_is_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    seen = HEALTHY["M2"].but(modes={1: ZK, 2: ZK, 3: None}, controllers={3001: False})
+    for goal, is_problem in (("rollback", True), ("run", False)):
+        _journal(path, "M6", goal=goal)
+        found = status(seen.observation(), inventory(), journal=str(path))
+        assert (found.state, found.has_problems) == ("M2", is_problem)
+        path.unlink()
+
+
 def test_rollback_that_stopped_the_controllers_does_not_ask_for_their_start(migrate, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     seen = _M6.but(controllers={3001: False}, log=None)
