@@ -117,6 +117,11 @@ def _start(case: RollCase, down: Sequence[int], way: RollbackPath) -> Iterator[s
 def _start_controllers(case: RollCase) -> str:
     ids = case.voter_ids or [node.id for node in case.observation.controllers]
     text = ", ".join(map(str, ids))
+    if len(ids) == 1 and is_alive(case, ids[0]) is False and not is_gone(case, ids[0]):
+        return (
+            f"Find out why controller {text}, the only voter, does not answer and refuses no connection: its process "
+            "may be paused, or its host not reachable; stop nothing while there is no leader."
+        )
     if len(ids) == 1 and is_alive(case, ids[0]) is False:
         return f"Start controller {text}, the only voter; stop nothing while there is no leader."
     if len([id for id in ids if is_alive(case, id)]) >= majority(len(ids)):

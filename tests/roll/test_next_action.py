@@ -236,3 +236,10 @@ def test_only_controller_is_started() -> None:
     roll = Roll("4.3.1", controllers=(1,)).kill(1)
     roll.quorum = None
     assert status(roll, "4.4.0").next_action.startswith("Start controller 1, the only voter; stop nothing")
+
+
+def test_only_controller_that_hangs_is_not_to_be_started() -> None:
+    roll = Roll("4.3.1", controllers=(1,)).kill(1)
+    roll.quorum = None
+    action = status(roll, "4.4.0", silent("controller 1", "connection-timed-out")).next_action
+    assert action.startswith("Find out why controller 1, the only voter, does not answer and refuses no connection")

@@ -216,7 +216,7 @@ FAILURES = (
     Failure("only controller killed at the stop", once("stop", 11, kills(1)), controller_started,
             "shutdown-not-finished"),
     Failure("only controller killed at the start", once("start", 11, kills(1)), repaired, "", code=0),
-    Failure("only controller paused at the start", once("start", 11, pauses(1)), resumed(1), "roll-without-leader"),
+    Failure("only controller paused at the start", once("start", 11, pauses(1)), resumed(1), "node-not-back"),
     Failure("node started with another file", once("start", 11, starts_with_another_port(11)), stopped_by_hand(11),
             "node-not-back"),
     Failure("install hook does nothing", always("install", 1, lies), repaired, "install-not-effective", _UPGRADE),
