@@ -220,8 +220,8 @@ FAILURES = (
     Failure("node started with another file", once("start", 11, starts_with_another_port(11)), stopped_by_hand(11),
             "node-not-back"),
     Failure("install hook does nothing", always("install", 1, lies), repaired, "install-not-effective", _UPGRADE),
-    Failure("node started with the old binary", always("start", 1, starts_old(1)), repaired, "node-not-back",
-            _UPGRADE),
+    Failure("node started with the old binary", always("start", 12, starts_old(12)), repaired, "node-not-back",
+            ("--to", NEW, "--only", "12")),
 )  # fmt: skip
 
 
