@@ -23,6 +23,7 @@ from kafkactl.storage.config.oauth import oauth_problems
 from kafkactl.storage.config.plugin_classes import is_missing, releases_with
 from kafkactl.storage.config.release_rules import reading_rules
 from kafkactl.storage.config.tiered import tiered_problems
+from kafkactl.storage.config.voter_addresses import unroutable_voters
 
 _UNRESOLVED: Final = "unresolved-config-provider"
 
@@ -49,8 +50,8 @@ class MissingClass:
 def refused_settings(release: Release, properties: Mapping[str, str]) -> list[RefusedSetting]:
     """Return the settings of a node's file with which the release does not start, in the order of Kafka's checks.
 
-    Settings of listeners and of tiered storage that end a start after the file was read come last. A class that the
-    release does not have is left to `missing_classes`.
+    Settings of listeners, voters and tiered storage that end a start after the file was read come last. A class that
+    the release does not have is left to `missing_classes`.
     """
     without = {missing.key for missing in missing_classes(release, properties)}
     config, findings = _read(release, properties)
@@ -60,7 +61,9 @@ def refused_settings(release: Release, properties: Mapping[str, str]) -> list[Re
         if finding.severity is Severity.BLOCKER and finding.id != _UNRESOLVED
         if key not in without and not _is_redacted(properties.get(key))
     ]
-    later = [*oauth_problems(properties, release), *(tiered_problems(config, release) if config else ())]
+    later = list(oauth_problems(properties, release))
+    if config is not None:
+        later += [*unroutable_voters(config, release), *tiered_problems(config, release)]
     return refused + [
         RefusedSetting(found.key, shown_config(BROKER, found.key, properties.get(found.key)), found.words)
         for found in later

@@ -22,6 +22,9 @@ class ConfigRules:
       controller_names_trimmed: blanks around a name in controller.listener.names do not belong to it.
       listener_names_unique: a name may appear once in the protocol map, given or made.
 
+    Addresses of voters
+      voters_must_be_routable: a node ends at its start if a voter in controller.quorum.voters has the host 0.0.0.0.
+
     Settings that must fit each other
       tiered_storage_needs_one_directory: tiered storage is refused with several log directories.
       heartbeat_within_session: the heartbeat interval of a group must be shorter than its session timeout.
@@ -39,6 +42,7 @@ class ConfigRules:
     heartbeat_within_session: bool
     controller_names_trimmed: bool
     listener_names_unique: bool
+    voters_must_be_routable: bool
     oauth_needs_keys: bool
     oauth_needs_claims: bool
 

@@ -14,19 +14,26 @@ from kafkactl.core.findings import Severity
 from kafkactl.core.values import host_port
 from kafkactl.core.wording import some
 from kafkactl.metadata.log.scan import VoterSeen
-from kafkactl.storage.config.voter_addresses import own_static_entry_elsewhere, shared_addresses
+from kafkactl.storage.config.voter_addresses import own_static_entry_elsewhere, shared_addresses, unroutable_voters
 from kafkactl.storage.verify.model import Loss, Phase, RuleResult, StartContext, finding, loses, stops, warns
 from kafkactl.storage.verify.voters import last_voters
 
 
 def address_rules(context: StartContext) -> Iterator[RuleResult]:
     """Yield the problems of the addresses under which the voters find each other."""
+    yield from _unroutable(context)
     voters = last_voters(context)
     if voters is None and context.config.static_voters:
         yield from _shared(context)
         yield from _own_port(context)
     elif voters is not None and context.is_controller and not context.config.static_voters:
         yield from _moved(context, voters)
+
+
+def _unroutable(context: StartContext) -> Iterator[RuleResult]:
+    for problem in unroutable_voters(context.config, context.release):
+        subject, text = f"node {context.config.node_id}", f"{problem.key} names the host 0.0.0.0: {problem.words}."
+        yield stops(problem.id, Phase.CONFIG, subject, text, says=problem.words, next_step=problem.next_step)
 
 
 def _shared(context: StartContext) -> Iterator[RuleResult]:

@@ -29,7 +29,7 @@ from tests.kafka.quorum_nodes import (
     running,
 )
 
-PATIENCE_MS = 400.0
+PATIENCE_MS = 1_500.0
 
 
 def look(quorum: Quorum, *ids: int, role: Role = Role.CONTROLLER, **changes) -> QuorumState:

@@ -181,3 +181,12 @@ def test_stored_setting_of_a_broker_out_of_bounds_is_returned() -> None:
             "Invalid value 100000 for configuration log.segment.bytes: Value must be at least 1048576",
         )
     ]
+
+
+def test_voter_at_any_address_ends_every_release_from_3_8_on() -> None:
+    file = {**BROKER, "controller.quorum.voters": "3001@0.0.0.0:9093"}
+    refused = {name: refused_settings(find_release(name), file) for name in release_names()}
+    assert [name for name, found in refused.items() if found] == list(since("3.8"))
+    assert {found.error for settings in refused.values() for found in settings} == {
+        "Host string (0.0.0.0) is not routeable"
+    }

@@ -17,8 +17,8 @@ def one(answer, id):
     return found
 
 
-def static(node, voters, **more):
-    made = node("4.3.1").format(static=True, **more)
+def static(node, voters, version="4.3.1", **more):
+    made = node(version).format(static=True, **more)
     text = made.file.read_text().replace(f"{VOTERS}=1@localhost:9093", f"{VOTERS}={voters}")
     made.file.write_text(text)
     return made
@@ -42,6 +42,16 @@ def test_no_leader_is_elected_if_voters_share_the_address_of_a_majority(node, vo
     assert "h1:9093" in found.message
     assert (found.severity.value, answer.will_start) == (("blocker", False) if never else ("warning", True))
     assert answer.expected_failure is None or answer.expected_failure.waits
+
+
+@pytest.mark.parametrize("roles", ["broker,controller", "controller"])
+@pytest.mark.parametrize(("version", "starts"), [("3.7.2", True), ("3.8.1", False), ("4.4.0", False)])
+def test_voter_at_any_address_ends_the_start_from_3_8_on(node, version, starts, roles):
+    answer = static(node, "1@0.0.0.0:9093", version, roles=roles).verify()
+    assert answer.will_start is starts
+    if not starts:
+        assert one(answer, "quorum-voter-not-routable").next_step.startswith("Give voter 1 ")
+        assert answer.expected_failure.message == "Host string (0.0.0.0) is not routeable"
 
 
 def test_controller_alone_whose_voters_share_an_address_never_has_a_leader(node):
