@@ -15,13 +15,14 @@ from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
 from kafkactl.protocol.api_versions import NodeVersions
 
+_WITHOUT_LOGIN: Final = "sasl-login-expected"
 # How a listener refuses a client whose protocol or login is another's.
 LOGIN_ERRORS: Final = frozenset(
     {
         "authentication-failed",
         "certificate-not-trusted",
         "client-certificate-refused",
-        "sasl-login-expected",
+        _WITHOUT_LOGIN,
         "sasl-mechanism-not-offered",
         "sasl-not-spoken",
         "tls-expected",
@@ -71,10 +72,10 @@ def add_login_step(error: UnreachableError, asked: Client, *, named: Role) -> No
     """Give an error about a login the next step of `login_step`.
 
     `asked` is the client whose nodes were asked. They are asked for their versions, which shows if another one accepts
-    its login.
+    its login. Without a login it shows nothing: a node with SASL returns its versions before the login.
     """
     if error.id not in LOGIN_ERRORS:
         return
-    answers = asked.versions(asked.bootstrap).values()
+    answers = asked.versions(asked.bootstrap).values() if error.id != _WITHOUT_LOGIN else ()
     accepted = {asked.role} if any(isinstance(answer, NodeVersions) for answer in answers) else set()
     error.next_step = login_step(error, asked=asked.role, named=named, accepted=accepted)
