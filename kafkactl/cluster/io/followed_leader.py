@@ -54,6 +54,15 @@ def wait_ms(visits: Sequence[Visit]) -> int | None:
     return max(known) + _SLACK_MS if known else None
 
 
+def names_newer_leader(before: Sequence[Visit], later: Sequence[Visit]) -> bool:
+    """Return True if a controller follows a leader that was elected after it was asked before."""
+    return any(
+        now.leader_id not in (None, NO_LEADER)
+        and (now.leader_id, now.leader_epoch) != (visit.leader_id, visit.leader_epoch)
+        for visit, now in zip(before, later, strict=True)
+    )
+
+
 def confirmed(before: Visit, later: Visit) -> Visit:
     """Return a visit with what the node said `wait_ms` later of its leader, and if it fetched from it meanwhile."""
     if later.leader_id is None:

@@ -16,7 +16,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.cluster.io.configured import bootstrap_servers, static_voters
-from kafkactl.cluster.io.followed_leader import confirmed, may_lead_elsewhere, telling_visits, wait_ms
+from kafkactl.cluster.io.followed_leader import (
+    confirmed,
+    may_lead_elsewhere,
+    names_newer_leader,
+    telling_visits,
+    wait_ms,
+)
 from kafkactl.cluster.io.leader_source import HELD_MS
 from kafkactl.cluster.io.quorum_findings import visit_findings
 from kafkactl.cluster.io.quorum_sample import leaders_visit, sample_visits
@@ -49,6 +55,7 @@ from kafkactl.protocol.schema.rights import not_authorised
 
 PATIENCE_MS = 3_000.0
 _NO_LIMIT = float("inf")
+_WATCH_EVERY_MS = 200.0
 _ROUNDS = 3  # from the named nodes to their voters, from these to the configured controllers, and once more
 Expected = Mapping[Address, int | None]
 
@@ -261,11 +268,18 @@ class QuorumObserver(Closing):
         return self._tour([now.get(visit.address, visit) for visit in visits])
 
     def _watch_followers(self, visits: list[Visit], asked_ms: float) -> list[Visit]:
-        """Ask again whom controllers follow when those that cannot fetch from their leader have given it up."""
+        """Ask again whom controllers follow, until those that cannot fetch from their leader have given it up.
+
+        A leader that is elected meanwhile is asked at once.
+        """
         if not self._watches_followers or (time_ms := wait_ms(visits)) is None:
             return visits
-        self._clock.sleep_ms(max(0, asked_ms + time_ms - self._clock.now_ms()))
-        later = self._beliefs([changed(visit, leader_id=None, leader_epoch=None) for visit in visits])
+        end_ms, later = asked_ms + time_ms, visits
+        while (left_ms := end_ms - self._clock.now_ms()) > 0:
+            self._clock.sleep_ms(min(left_ms, _WATCH_EVERY_MS))
+            later = self._beliefs([changed(visit, leader_id=None, leader_epoch=None) for visit in visits])
+            if names_newer_leader(visits, later):
+                return self._leader_once_more(later)
         return list(map(confirmed, visits, later))
 
     def _visit_all(

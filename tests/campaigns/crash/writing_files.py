@@ -127,7 +127,8 @@ def _below(folder: str, tree: Flat) -> Flat:
 def _details() -> Iterator[Command]:
     def write(root: Path, text: str) -> None:
         columns = (("name", TEXT), ("count", INT))
-        write_details(root / "tables", [Table(name, columns, [(text, 1)] * 200) for name in ("changes", "topics/partitions")])
+        names = ("changes", "topics/partitions")
+        write_details(root / "tables", [Table(name, columns, [(text, 1)] * 200) for name in names])
 
     def run(root: Path, _world: Any, _mark: Mark) -> str:
         write(root, "new")

@@ -81,9 +81,27 @@ def test_voter_that_gives_its_leader_up_shows_that_none_leads() -> None:
 
         quorum.overrides[FOLLOWER, "Fetch"] = follows
         state = observed(one_follower(quorum, OLD))
-    assert (state.leader_out_of_reach, len(asked)) == (False, 2)
+    assert not state.leader_out_of_reach
     assert "leader-not-reached" not in {finding.id for finding in state.findings}
     assert verdict(state) == ("problem", "no controller leads the quorum", -1)
+
+
+def test_leader_that_is_elected_during_the_watch_is_asked() -> None:
+    quorum = Quorum(settings=SETTINGS, kraft_version=0, version=1)
+    with running(quorum, down=(LEADER,)):
+        asked: list[int] = []
+
+        def elects(_: Any) -> Reply:
+            asked.append(1)
+            if len(asked) > 1:
+                quorum.leader_id, quorum.epoch = 1, 8
+            current = {"LeaderId": quorum.leader_id, "LeaderEpoch": quorum.epoch}
+            return Reply(body={"Responses": [{"Partitions": [{"ErrorCode": 6, "CurrentLeader": current}]}]})
+
+        quorum.overrides[FOLLOWER, "Fetch"] = elects
+        quorum.controllers[1].ranges[VOTE] = OLD
+        state = observed(one_follower(quorum, OLD))
+    assert (state.leader_id, state.leader_epoch, len(asked)) == (1, 8, 2)
 
 
 @pytest.mark.parametrize(
