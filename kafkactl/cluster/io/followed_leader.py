@@ -49,7 +49,7 @@ def unreached_leaders(visits: Sequence[Visit]) -> dict[int, Visit]:
 def wait_ms(visits: Sequence[Visit]) -> int | None:
     """Return the time after which followers show if they still fetch; None if no such follower was visited, or if that
     takes longer than `MOST_WAIT_MS`."""
-    times = [_fetch_timeout_ms(visit) for visit in unreached_leaders(visits).values() if not keeps_lost_leader(visit)]
+    times = [fetch_timeout_ms(visit) for visit in unreached_leaders(visits).values() if not keeps_lost_leader(visit)]
     known = [time for time in times if time is not None and time <= MOST_WAIT_MS]
     return max(known) + _SLACK_MS if known else None
 
@@ -68,7 +68,7 @@ def confirmed(before: Visit, later: Visit) -> Visit:
     if later.leader_id is None:
         return before
     is_same = (before.leader_id, before.leader_epoch) == (later.leader_id, later.leader_epoch)
-    fetches = is_same and _fetch_timeout_ms(before) is not None and not keeps_lost_leader(before)
+    fetches = is_same and fetch_timeout_ms(before) is not None and not keeps_lost_leader(before)
     return changed(later, still_follows=fetches and later.leader_id != NO_LEADER)
 
 
@@ -118,6 +118,7 @@ def forwarded_addresses(visits: Sequence[Visit]) -> list[str]:
     return found
 
 
-def _fetch_timeout_ms(visit: Visit) -> int | None:
+def fetch_timeout_ms(visit: Visit) -> int | None:
+    """Return the fetch timeout in the configuration of a controller; None if it was not read."""
     text = visit.settings.get(FETCH_TIMEOUT, "")
     return int(text) if re.fullmatch("[0-9]{1,9}", text) else None

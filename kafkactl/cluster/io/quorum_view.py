@@ -11,33 +11,27 @@ asked. Without a leader, all registered and configured controllers are asked as 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.cluster.io.configured import bootstrap_servers, static_voters
 from kafkactl.cluster.io.followed_leader import (
     confirmed,
-    may_lead_elsewhere,
     names_newer_leader,
-    telling_visits,
     wait_ms,
 )
 from kafkactl.cluster.io.leader_source import HELD_MS
-from kafkactl.cluster.io.quorum_findings import visit_findings
+from kafkactl.cluster.io.quorum_assembly import assembled
 from kafkactl.cluster.io.quorum_sample import leaders_visit, sample_visits
 from kafkactl.cluster.io.quorum_visit import (
-    FETCH_TIMEOUT,
     Visit,
     believed_leader,
-    is_stranger,
-    nodes_of,
     of_cluster,
     visit_node,
 )
 from kafkactl.cluster.quorum.liveness import is_steady, proven
-from kafkactl.cluster.quorum.observation import DiskSeen, QuorumAnswer, quorum_state
-from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, Probe, QuorumState, Replica
+from kafkactl.cluster.quorum.observation import DiskSeen, QuorumAnswer
+from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.frozen import changed
@@ -361,32 +355,6 @@ def _check_allowed(visits: Sequence[Visit]) -> None:
         raise not_authorised("DescribeQuorum", where, refused[0].login)
 
 
-def assembled(
-    visits: Sequence[Visit],
-    *,
-    disks: Sequence[DiskSeen] = (),
-    registrations: Registrations | None = None,
-    cluster_id: str | None = None,
-) -> QuorumState:
-    """Return the state of these visits, disks and registrations. `cluster_id` None: the cluster named first."""
-    cluster_id = cluster_id or _cluster_id(visits, disks)
-    same = [visit for visit in visits if not is_stranger(visit, cluster_id)]
-    telling = telling_visits(visits)
-    state = quorum_state(
-        cluster_id=cluster_id,
-        answers=[visit.answer for visit in same if visit.answer is not None],
-        nodes=tuple(nodes_of(telling, cluster_id)),
-        disks=[disk for disk in disks if disk.cluster_id in (None, cluster_id)],
-        registrations=registrations,
-        heard={str(visit.address): visit.versions for visit in same if visit.versions is not None},
-        configured=_voters_configured(visits),
-        alive_within_ms=_alive_within_ms(visits),
-    )
-    probes = tuple(_probes(telling, state.voters))
-    state = changed(state, probes=probes, leader_out_of_reach=may_lead_elsewhere(state, visits))
-    return changed(state, findings=state.findings + tuple(visit_findings(state, visits, disks)))
-
-
 def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:
     """Return the expected addresses of controllers, with ids: by voter set, registrations, configurations."""
     answers = [visit.answer for visit in visits if visit.answer is not None]
@@ -398,36 +366,6 @@ def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:
         for address, id in source:
             places.setdefault(address, id)
     return places
-
-
-def _cluster_id(visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> str | None:
-    reported = [visit.view.cluster_id for visit in visits if visit.view is not None]
-    reported += [disk.cluster_id for disk in disks if disk.cluster_id is not None]
-    return reported[0] if reported else None
-
-
-def _probes(visits: Sequence[Visit], voters: Sequence[Replica]) -> Iterator[Probe]:
-    """Yield the result at each endpoint in the voter set; an endpoint that refused the login proves nothing."""
-    by_address = {visit.address: visit for visit in visits}
-    for endpoint in (endpoint for voter in voters for endpoint in voter.endpoints):
-        asked = by_address.get(Address(endpoint.host, endpoint.port))
-        if asked is not None and asked.answers is not None:
-            yield Probe(
-                endpoint=endpoint,
-                answers=asked.answers,
-                role=asked.role,
-                cluster_id=None if asked.view is None else asked.view.cluster_id,
-                node_id=asked.node_id,
-            )
-
-
-def _alive_within_ms(visits: Sequence[Visit]) -> int:
-    """Return twice the leader's fetch timeout if its configuration was read, but at least `ALIVE_WITHIN_MS`."""
-    for visit in visits:
-        leads = visit.answer is not None and visit.node_id == visit.answer.leader_id
-        if leads and re.fullmatch("[0-9]{1,9}", text := visit.settings.get(FETCH_TIMEOUT, "")):
-            return max(ALIVE_WITHIN_MS, 2 * int(text))
-    return ALIVE_WITHIN_MS
 
 
 def _voter_endpoints(answer: QuorumAnswer) -> Iterator[tuple[int, Endpoint]]:
@@ -452,13 +390,3 @@ def _configured(visits: Sequence[Visit]) -> Iterator[tuple[Address, int | None]]
         yield from static_voters(visit.settings)
     for visit in visits:
         yield from ((address, None) for address in bootstrap_servers(visit.settings))
-
-
-def _voters_configured(visits: Sequence[Visit]) -> Mapping[int, tuple[Endpoint, ...]]:
-    """Return the static voters of the first node that has some, with endpoints without a listener name."""
-    for visit in visits:
-        places = static_voters(visit.settings)
-        found = {id: (Endpoint(listener="", host=at.host, port=at.port),) for at, id in places}
-        if found:
-            return found
-    return {}

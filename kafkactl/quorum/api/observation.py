@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kafkactl.cluster.io.quorum_view import QuorumObserver, assembled
+from kafkactl.cluster.io.quorum_assembly import assembled
+from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.cluster.quorum.liveness import WATCH_MS, is_same_quorum, watch, with_lives
 from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.core.answers import by_fields, json_of, read_fields

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from kafkactl.cluster.io.quorum_view import assembled
+from kafkactl.cluster.io.quorum_assembly import assembled
 from kafkactl.core.errors import InputError
 from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.log.checkpoint import encode_first_checkpoint

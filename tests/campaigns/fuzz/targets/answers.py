@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.completion_facts import gather
-from kafkactl.cluster.io.quorum_view import assembled, expected_places
+from kafkactl.cluster.io.quorum_assembly import assembled
+from kafkactl.cluster.io.quorum_view import expected_places
 from kafkactl.cluster.io.quorum_visit import Visit, believed_leader, visit_node
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.values import Role, Uuid
