@@ -62,7 +62,7 @@ class Replacements:
 def redact_runs(runs: Iterable[BatchRun | Damage], replacements: Replacements | None = None) -> Iterator[bytes]:
     """Yield the bytes of a file in pieces, in order, without secrets. `walk_runs` gives the input.
 
-    A piece is a whole run: what reads the pieces is ten times slower with a batch in each.
+    A piece is a whole run of batches: with one batch in each, readers of the pieces take ten times as long.
     """
     for run in runs:
         if isinstance(run, Damage):
