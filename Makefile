@@ -14,9 +14,10 @@ INSTALLED := $(VENV)/.installed
 
 setup: $(INSTALLED)
 
+# Python compiles a module when it is first imported, which most modules of the tools never are.
 $(INSTALLED): pyproject.toml
 	@test -x $(BIN)/python || { python=$$(scripts/pick_python.sh) && "$$python" -m venv $(VENV); }
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -e '.[dev]'
 	@touch $@
 
 system: setup
@@ -52,9 +53,9 @@ format: setup
 ARCHIVED := 3.9.2 4.3.1 4.4.0
 
 # Three workers on two cores: two of them have tests with live nodes, which wait more than they compute. A fourth saves
-# a minute, and elections are late then.
+# a minute, and elections are late then. While Kafka is fetched, pytest compiles the tests once for all workers.
 test: setup system
-	-$(BIN)/python -m tests.lab.harness.class_archive $(ARCHIVED)
+	$(BIN)/python -m pytest -q --collect-only >/dev/null 2>&1 & $(BIN)/python -m tests.lab.harness.class_archive $(ARCHIVED); wait
 	$(BIN)/python -m pytest -m "not campaign" -n 3
 
 lab: campaigns
