@@ -89,7 +89,7 @@ def _one_by_one(connect: str) -> int:
 
 
 def _snapshot(connect: str) -> int:
-    from kafkactl.zookeeper.client import open_zookeeper
+    from kafkactl.migration.io.zookeeper.client import open_zookeeper
 
     with open_zookeeper(connect, timeout_ms=600_000) as zookeeper:
         return len(zookeeper.read_tree(acls=False).znodes)
@@ -100,8 +100,8 @@ def _plan(connect: str) -> tuple[float, float]:
     from kafkactl.features.catalog.releases import KafkaVersion
     from kafkactl.migration.copy.forecast import forecast_copy
     from kafkactl.migration.copy.rules import copy_rules
+    from kafkactl.migration.io.zookeeper.client import open_zookeeper
     from kafkactl.migration.zktree.parse import parse_tree
-    from kafkactl.zookeeper.client import open_zookeeper
 
     started = time.perf_counter()
     with open_zookeeper(connect, timeout_ms=600_000) as zookeeper:

@@ -18,6 +18,7 @@ from kafkactl.change.hooks.inventory import HOOK_WORDS, a_table, an_address, hos
 from kafkactl.change.hooks.node import Hooks
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Role
+from kafkactl.migration.zktree.connect import EXPECTED, check_servers, parse_connect_string
 from kafkactl.protocol.text.toml_tables import (
     Key,
     a_node_id,
@@ -29,7 +30,6 @@ from kafkactl.protocol.text.toml_tables import (
     read_table,
     some_texts,
 )
-from kafkactl.zookeeper.connect import EXPECTED, check_servers, parse_connect_string
 
 _YEAR_HOURS: Final = 8_760
 

@@ -28,10 +28,10 @@ from kafkactl.metadata.io.source import read_pieces
 from kafkactl.migration.io.journal import kept_file
 from kafkactl.migration.io.operator_files import FilesOfOperator
 from kafkactl.migration.io.rendered_files import MANIFEST, read_manifest
+from kafkactl.migration.io.zookeeper import settings as zookeeper_settings
 from kafkactl.protocol.text.config_values import ConfigProvider
 from kafkactl.storage.fleet.receipts import receipt_name
 from kafkactl.storage.io.receipts import read_receipt
-from kafkactl.zookeeper import settings as zookeeper_settings
 from tests.metadata.goldens import golden
 
 ENDLESS, FIFO, SPARSE = "device", "fifo", "sparse"

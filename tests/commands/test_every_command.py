@@ -21,10 +21,10 @@ from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import Captured
 from kafkactl.migration.observed.raw import RawNode, RawObservation
+from kafkactl.migration.zktree.znode import encode_znodes
 from kafkactl.roll.io.saved import CapturedRoll
 from kafkactl.roll.io.saved import save_observation as save_roll_observation
 from kafkactl.roll.observation import RollNode, make_observation
-from kafkactl.zookeeper.znode import encode_znodes
 from scripts import make_reference
 from tests.commands import test_hostile_text, test_secrets_hidden
 from tests.commands.every_command import LINES, lines_with

@@ -155,7 +155,7 @@ def _remote(folder: Path) -> str:
 
 
 def _tree() -> bytes:
-    from kafkactl.zookeeper.znode import encode_znodes
+    from kafkactl.migration.zktree.znode import encode_znodes
 
     return encode_znodes(znodes(small(), "/kafka"))
 

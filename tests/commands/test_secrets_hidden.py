@@ -21,9 +21,9 @@ from kafkactl.migration.io.saved import Captured
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.migration.render.properties_edit import shown_diff
 from kafkactl.migration.zktree.redact import redact_znode
+from kafkactl.migration.zktree.znode import Znode, ZnodeAcl
 from kafkactl.protocol.redact import REDACTED, is_secret_setting, is_secret_text, redacted_text, shown_config
 from kafkactl.protocol.text.redact_config import redact_config
-from kafkactl.zookeeper.znode import Znode, ZnodeAcl
 from tests.migration.migration_logs import LogWriter, bootstrap, broker, record
 from tests.migration.zk_trees import config, small, znodes
 from tests.sampling import one_in

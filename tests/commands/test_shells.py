@@ -172,7 +172,7 @@ def test_completion_imports_no_client_before_a_word_of_a_cluster_is_asked() -> N
         "import os, sys; os.environ['_KAFKACTL_COMPLETE'] = 'bash_complete';"
         "os.environ['KAFKACTL_COMP_LINE'] = 'kafkactl quorum re'\n"
         "from kafkactl.commands.main import main\nmain([])\n"
-        "clients = ('kafkactl.kafka', 'kafkactl.net', 'kafkactl.zookeeper')\n"
+        "clients = ('kafkactl.kafka', 'kafkactl.net')\n"
         "print([name for name in sys.modules if name.startswith(clients) or '.io.' in name])"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=os.environ, check=True)

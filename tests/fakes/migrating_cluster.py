@@ -28,9 +28,9 @@ from kafkactl.migration.observed.observation import (
     ReplicaSeen,
 )
 from kafkactl.migration.zktree.parse import parse_tree
+from kafkactl.migration.zktree.tree import Tree, tree_of
+from kafkactl.migration.zktree.znode import Znode
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.zookeeper.tree import Tree, tree_of
-from kafkactl.zookeeper.znode import Znode
 from tests.fakes.migration_log import MIGRATION, NONE, POST_MIGRATION, PRE_MIGRATION, STATE, FakeLog
 from tests.migration.zk_trees import CLUSTER_ID, LOGS_ID, small, text
 

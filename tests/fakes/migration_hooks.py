@@ -13,8 +13,8 @@ from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
 from kafkactl.migration.driver.actions import sha256
 from kafkactl.migration.observed.observation import NodeSeen, Observation
-from kafkactl.zookeeper.tree import Tree
-from kafkactl.zookeeper.znode import Znode
+from kafkactl.migration.zktree.tree import Tree
+from kafkactl.migration.zktree.znode import Znode
 from tests.fakes.interruption import Killed
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.migration.zk_trees import CLUSTER_ID

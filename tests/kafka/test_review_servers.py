@@ -19,13 +19,13 @@ from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client_config import read_client_config
 from kafkactl.kafka.connection import connect
 from kafkactl.kafka.sasl.token import token_source
+from kafkactl.migration.io.zookeeper.client import open_zookeeper
+from kafkactl.migration.io.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
+from kafkactl.migration.io.zookeeper.settings import zookeeper_settings
 from kafkactl.net.transport import Address
 from kafkactl.playground.broker import FakeBroker
 from kafkactl.protocol.text.client_properties import read_client_properties
 from kafkactl.protocol.text.jaas import parse_jaas
-from kafkactl.zookeeper.client import open_zookeeper
-from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
-from kafkactl.zookeeper.settings import zookeeper_settings
 from tests.fakes.talkers import HttpTalker, Talker, ZooKeeperTalker
 from tests.kafka.sasl.test_sasl import SECRET, Server, connected
 from tests.net.certificates import Authority

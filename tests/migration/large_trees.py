@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from kafkactl.zookeeper.znode import Znode, ZnodeAcl
+from kafkactl.migration.zktree.znode import Znode, ZnodeAcl
 from tests.migration.zk_trees import CLUSTER_ID, small, text
 
 BROKERS = 6

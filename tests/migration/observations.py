@@ -31,10 +31,10 @@ from kafkactl.migration.observed.observation import (
     ServerSeen,
 )
 from kafkactl.migration.zktree.parse import parse_znodes
+from kafkactl.migration.zktree.tree import tree_of
+from kafkactl.migration.zktree.znode import Znode
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.storage.partition_folders import PartitionIds
-from kafkactl.zookeeper.tree import tree_of
-from kafkactl.zookeeper.znode import Znode
 from tests.migration.zk_trees import CLUSTER_ID, ORDERS_ID, small, text, without
 
 TIME_MS = 1_790_000_100_000

@@ -9,9 +9,9 @@ from typing import Any
 
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.observed.observation import ApiVersionsSeen, NodeSeen, Observation, QuorumSeen
+from kafkactl.migration.zktree.znode import encode_znodes
 from kafkactl.protocol.codec import encode_message
 from kafkactl.protocol.schema.definitions import message
-from kafkactl.zookeeper.znode import encode_znodes
 from tests.migration.migration_logs import LogWriter, broker, controller, record, unfence
 
 API_VERSION, QUORUM_VERSION = 3, 1

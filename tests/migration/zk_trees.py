@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from kafkactl.migration.zktree.parse import parse_znodes
 from kafkactl.migration.zktree.values import KafkaTree
-from kafkactl.zookeeper.znode import Znode
+from kafkactl.migration.zktree.znode import Znode
 
 CLUSTER_ID = "Some-cluster-id_22char"
 ORDERS_ID = "3DQ5fs2iR1mUsgN7o0xA9g"

@@ -20,13 +20,13 @@ from kafkactl.commands.rendering import page, terminal
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.shown import visible
 from kafkactl.dryrun.controller.setting_checks import _COMMA
+from kafkactl.migration.io.zookeeper.settings import _section
 from kafkactl.protocol.text.config_values import resolve_values
 from kafkactl.protocol.text.config_variables import Variable, has_variable, variables
 from kafkactl.protocol.text.jaas import parse_jaas
 from kafkactl.protocol.text.java_text import parse_double
 from kafkactl.protocol.text.pem import read_pem
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.zookeeper.settings import _section
 
 KAFKAS_VARIABLE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 LENGTH = 200_000

@@ -25,6 +25,9 @@ from kafkactl.kafka.api.exposure import client_exposure, zookeeper_exposure
 from kafkactl.kafka.client_config import read_client_config
 from kafkactl.kafka.sasl.token import token_source
 from kafkactl.migration.driver.journal import remembered
+from kafkactl.migration.io.zookeeper.client import open_zookeeper
+from kafkactl.migration.io.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
+from kafkactl.migration.io.zookeeper.settings import zookeeper_settings
 from kafkactl.protocol.sasl.oauthbearer import OAuthBearer, extensions_of
 from kafkactl.protocol.sasl.scram import Scram
 from kafkactl.protocol.text.client_properties import read_client_properties
@@ -32,9 +35,6 @@ from kafkactl.protocol.text.jaas import parse_jaas
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.quorum.change.journal import remembered as remembered_change
 from kafkactl.storage.fleet.receipts import Receipt, Reformat, parse_receipt, render_receipt
-from kafkactl.zookeeper.client import open_zookeeper
-from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
-from kafkactl.zookeeper.settings import zookeeper_settings
 from tests.fakes.talkers import HttpTalker, ZooKeeperTalker, data, names
 
 Feed = Callable[[bytes], object]

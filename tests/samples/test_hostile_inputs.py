@@ -20,7 +20,7 @@ from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.commands.framework.failure import describe
 from kafkactl.core.errors import KafkactlError
-from kafkactl.zookeeper.znode import encode_znodes
+from kafkactl.migration.zktree.znode import encode_znodes
 from tests.campaigns.goldens.migrations import INTO as GOLDENS
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.conftest import Run

@@ -23,9 +23,9 @@ from kafkactl.change.journal_lines import Entry, JournalText, entry_line, new_en
 from kafkactl.core.errors import DecodeError, InputError, RefusedError
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.scan import Contents, FoundBatch, walk_batches
+from kafkactl.migration.zktree.znode import decode_znodes, encode_znodes
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.tiered.io.listing import read_listing
-from kafkactl.zookeeper.znode import decode_znodes, encode_znodes
 from tests.campaigns.fuzz.target import MOST_MEMORY_BYTES, execute
 from tests.metadata.goldens import GOLDEN
 from tests.migration.zk_trees import small, znodes

@@ -23,10 +23,10 @@ from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.observed.raw import RawObservation, parse_observation
 from kafkactl.migration.observed.reading import chroot_seen, node_seen
 from kafkactl.migration.steps.m5 import shown_secrets
+from kafkactl.migration.zktree.tree import Tree, tree_of
+from kafkactl.migration.zktree.znode import decode_znodes
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
-from kafkactl.zookeeper.tree import Tree, tree_of
-from kafkactl.zookeeper.znode import decode_znodes
 
 _NO_ZOOKEEPER: Final = (4,)
 _PLAIN: Final = re.compile(r"\d+\.\d+(\.\d+)?").fullmatch
@@ -95,8 +95,8 @@ def _is_connect(source: str) -> bool:
 
 
 def _live(source: str, chroot: str | None, config: str | None, timeout_ms: float) -> Tree:
-    from kafkactl.zookeeper.client import open_zookeeper
-    from kafkactl.zookeeper.settings import load_zookeeper_settings, parse_connect, zookeeper_settings
+    from kafkactl.migration.io.zookeeper.client import open_zookeeper
+    from kafkactl.migration.io.zookeeper.settings import load_zookeeper_settings, parse_connect, zookeeper_settings
 
     connect = parse_connect(source)
     if chroot is not None and connect.chroot and chroot.strip("/") != connect.chroot.strip("/"):

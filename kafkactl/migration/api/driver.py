@@ -20,16 +20,16 @@ from kafkactl.migration.io.live import LiveWorld, path_next_to
 from kafkactl.migration.io.observe import observe
 from kafkactl.migration.io.operator_files import FilesOfOperator
 from kafkactl.migration.io.saved import observation_from
-from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.render.hand_edits import NO_EDITS, EditAnswers
-from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.zookeeper.link import read_only
-from kafkactl.zookeeper.settings import (
+from kafkactl.migration.io.zookeeper.link import read_only
+from kafkactl.migration.io.zookeeper.settings import (
     ZooKeeperSettings,
     load_zookeeper_settings,
     parse_connect,
     zookeeper_settings,
 )
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.render.hand_edits import NO_EDITS, EditAnswers
+from kafkactl.migration.zktree.parse import parse_tree
 
 _IBP: Final = "inter.broker.protocol.version"
 _VOTERS: Final = "controller.quorum.voters"

@@ -28,7 +28,7 @@ from kafkactl.migration.observed.settings import (
 )
 from kafkactl.migration.zktree.password_encoder import PasswordDecodeError, decode_password, parse_encrypted
 from kafkactl.migration.zktree.values import KafkaTree
-from kafkactl.zookeeper.znode import Hidden
+from kafkactl.migration.zktree.znode import Hidden
 
 _AUTHORIZER: Final = "authorizer.class.name"
 _SECRET: Final = "password.encoder.secret"

@@ -10,8 +10,8 @@ from kafkactl.core.values import Role, host_port
 from kafkactl.core.wording import some
 from kafkactl.migration.checks.case import UNFINISHED, CheckCase, Row, Said, Unknown
 from kafkactl.migration.observed.settings import CONNECT, given, is_hidden
+from kafkactl.migration.zktree.connect import ConnectString, chroot_of, parse_connect_string, shown_chroot
 from kafkactl.protocol.redact import redacted_text
-from kafkactl.zookeeper.connect import ConnectString, chroot_of, parse_connect_string, shown_chroot
 
 
 def _chroot(case: CheckCase) -> Said:

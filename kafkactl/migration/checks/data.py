@@ -27,8 +27,8 @@ from kafkactl.migration.checks.ids import check_of
 from kafkactl.migration.observed.observation import QuorumSeen
 from kafkactl.migration.zktree.checks import check_tree, highest_controller_epoch
 from kafkactl.migration.zktree.settings import DEFAULT_NAME, desanitize
+from kafkactl.migration.zktree.tree import Tree
 from kafkactl.migration.zktree.values import ZkController
-from kafkactl.zookeeper.tree import Tree
 
 _BLOCK: Final = 1000  # ids in a block of producer ids
 _NO_OPS_PER_S: Final = 2

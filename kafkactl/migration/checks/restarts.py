@@ -12,8 +12,8 @@ from kafkactl.core.values import host_port
 from kafkactl.core.wording import some
 from kafkactl.migration.checks.case import ON_ZOOKEEPER, UNFINISHED, CheckCase, Row
 from kafkactl.migration.observed.settings import CONNECT, given, is_hidden, is_kraft_file
+from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string
 from kafkactl.storage.config.keys import known_in
-from kafkactl.zookeeper.connect import chroot_of, parse_connect_string
 
 _IPS: Final = "/config/ips"
 _DEFAULT: Final = "<default>"

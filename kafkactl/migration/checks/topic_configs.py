@@ -12,10 +12,10 @@ from typing import Final
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.wording import some
 from kafkactl.migration.checks.case import ON_ZOOKEEPER, CheckCase, Row
+from kafkactl.migration.zktree.znode import Hidden
 from kafkactl.protocol.redact import TOPIC, shown_config
 from kafkactl.protocol.schema.source import read_data
 from kafkactl.protocol.text.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
-from kafkactl.zookeeper.znode import Hidden
 
 
 def _topic_configs(case: CheckCase) -> Iterator[Finding]:

@@ -13,9 +13,9 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import Image
+from kafkactl.migration.zktree.tree import Tree
 from kafkactl.migration.zktree.values import KafkaTree
-from kafkactl.zookeeper.tree import Tree
-from kafkactl.zookeeper.znode import Hidden
+from kafkactl.migration.zktree.znode import Hidden
 
 REDACTED: Final = Hidden.REDACTED.value
 _HIDDEN_WORDS: Final = frozenset(reason.value for reason in Hidden)

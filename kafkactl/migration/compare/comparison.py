@@ -28,9 +28,9 @@ from kafkactl.migration.state.evidence import cluster_time_ms
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.password_encoder import SECRET_KEYS
 from kafkactl.migration.zktree.settings import DEFAULT_NAME, desanitize
+from kafkactl.migration.zktree.tree import Tree
 from kafkactl.migration.zktree.values import KafkaTree
-from kafkactl.zookeeper.tree import Tree
-from kafkactl.zookeeper.znode import Hidden
+from kafkactl.migration.zktree.znode import Hidden
 
 _IBP: Final = "inter.broker.protocol.version"
 # What Kafka cannot read, by the finding of the tree: the entity that is lost with it.

@@ -23,7 +23,7 @@ from kafkactl.core.json_input import parse_json
 from kafkactl.migration.driver.ports import MigrationPort, MigrationWaitPolicy, Waits, in_silence
 from kafkactl.migration.zktree.checks import highest_controller_epoch
 from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.zookeeper.znode import Znode
+from kafkactl.migration.zktree.znode import Znode
 
 ABSENT: Final = "absent"
 CONTROLLER, EPOCH, MIGRATION = "/controller", "/controller_epoch", "/migration"

@@ -29,7 +29,7 @@ from kafkactl.migration.steps.definition import Milestone
 from kafkactl.migration.steps.m4 import LAST_BROKER
 from kafkactl.migration.steps.step import Move, Progress, Step
 from kafkactl.migration.steps.table import definition_of
-from kafkactl.zookeeper.znode import encode_znodes
+from kafkactl.migration.zktree.znode import encode_znodes
 
 # Steps that bring the quorum up, or only look: what is missing before them is what they bring.
 _MENDING: Final = frozenset(

@@ -23,7 +23,7 @@ from kafkactl.migration.driver.ports import DriverLock, MigrationPort, Migration
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.steps.step import Step
-from kafkactl.zookeeper.znode import Znode, render_znode
+from kafkactl.migration.zktree.znode import Znode, render_znode
 
 ORIGINAL: Final = "original"
 _STARTS_IN_ZOOKEEPER: Final = frozenset({ORIGINAL, "migration"})

@@ -17,8 +17,8 @@ from kafkactl.core.frozen import frozen
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.step import Step
-from kafkactl.zookeeper.tree import Tree
-from kafkactl.zookeeper.znode import Znode
+from kafkactl.migration.zktree.tree import Tree
+from kafkactl.migration.zktree.znode import Znode
 
 
 class DriverLock(Protocol):

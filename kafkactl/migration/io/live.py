@@ -25,12 +25,12 @@ from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.io.identity import identify
 from kafkactl.migration.io.local_node import run_locally
 from kafkactl.migration.io.lock import take_lock, this_driver
+from kafkactl.migration.io.zookeeper.client import ZooKeeper, open_zookeeper
+from kafkactl.migration.io.zookeeper.settings import ZooKeeperSettings
 from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.zktree.tree import Tree
+from kafkactl.migration.zktree.znode import Znode
 from kafkactl.net.transport import Address
-from kafkactl.zookeeper.client import ZooKeeper, open_zookeeper
-from kafkactl.zookeeper.settings import ZooKeeperSettings
-from kafkactl.zookeeper.tree import Tree
-from kafkactl.zookeeper.znode import Znode
 
 _CALL_MS = 20_000.0
 _KNOCK_S = 3.0

@@ -17,10 +17,10 @@ from typing import Final
 
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import RefusedError
+from kafkactl.migration.io.zookeeper.client import ZooKeeper
+from kafkactl.migration.io.zookeeper.link import LostError
 from kafkactl.migration.observed.driver_lock import PATH, UNKNOWN, Holder, LockSeen, holder_in
-from kafkactl.zookeeper.client import ZooKeeper
-from kafkactl.zookeeper.link import LostError
-from kafkactl.zookeeper.znode import Znode
+from kafkactl.migration.zktree.znode import Znode
 
 _TRIES: Final = 20
 

@@ -35,9 +35,9 @@ from kafkactl.migration.observed.reading import node_seen
 from kafkactl.migration.observed.silence import NO_ANSWER, REFUSES_CLIENT
 from kafkactl.migration.state.identity import identities_of
 from kafkactl.migration.zktree.json import BrokenError, parse_json
+from kafkactl.migration.zktree.tree import Tree
+from kafkactl.migration.zktree.znode import Znode
 from kafkactl.net.transport import parse_addresses
-from kafkactl.zookeeper.tree import Tree
-from kafkactl.zookeeper.znode import Znode
 
 _PATIENCE_MS: Final = 15_000.0  # for what hooks answer and logs hold, so that a slow one does not eat all of the time
 _SILENT_MS: Final = 10_000.0  # for who takes a connection and says nothing: a node, or ZooKeeper before a session
@@ -141,8 +141,8 @@ class _Looking:
 
     def tree(self) -> Tree | None:
         """Return the whole tree; None if ZooKeeper is not reached."""
-        from kafkactl.zookeeper.client import open_zookeeper
-        from kafkactl.zookeeper.settings import load_zookeeper_settings, zookeeper_settings
+        from kafkactl.migration.io.zookeeper.client import open_zookeeper
+        from kafkactl.migration.io.zookeeper.settings import load_zookeeper_settings, zookeeper_settings
 
         place = self._inventory.zookeeper
         if place.config is None:

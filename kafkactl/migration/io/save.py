@@ -21,7 +21,7 @@ from kafkactl.migration.io.saved import LOGS, OBSERVATION, ZNODES, Captured
 from kafkactl.migration.observed.raw import render_observation
 from kafkactl.migration.observed.redact import redact_observation
 from kafkactl.migration.zktree.redact import redact_znodes
-from kafkactl.zookeeper.znode import encode_znodes
+from kafkactl.migration.zktree.znode import encode_znodes
 
 _FILE_MODE = 0o600
 

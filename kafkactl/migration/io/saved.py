@@ -27,7 +27,7 @@ from kafkactl.migration.observed.log_folding import LogFolding
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.observed.raw import RawObservation, parse_observation
 from kafkactl.migration.observed.reading import observation_of
-from kafkactl.zookeeper.znode import Znode, decode_znodes
+from kafkactl.migration.zktree.znode import Znode, decode_znodes
 
 OBSERVATION: Final = "observation.json"
 ZNODES: Final = ("zk.jsonl.gz", "zk.jsonl")

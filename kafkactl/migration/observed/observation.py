@@ -16,8 +16,8 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role, Uuid
 from kafkactl.migration.observed.driver_lock import LockSeen
 from kafkactl.migration.observed.log_facts import LogFacts, Mirror
+from kafkactl.migration.zktree.tree import Tree
 from kafkactl.storage.partition_folders import PartitionIds
-from kafkactl.zookeeper.tree import Tree
 
 _NOT_LEADER, _DENIED = 6, 31  # NOT_LEADER_OR_FOLLOWER, CLUSTER_AUTHORIZATION_FAILED
 

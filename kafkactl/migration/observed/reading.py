@@ -29,13 +29,13 @@ from kafkactl.migration.observed.observation import (
 from kafkactl.migration.observed.raw import CLOSED, RawNode, RawObservation
 from kafkactl.migration.observed.release_rules import migration_rules, release_of_requests
 from kafkactl.migration.observed.settings import CONNECT
+from kafkactl.migration.zktree.connect import chroot_of
+from kafkactl.migration.zktree.tree import Tree, find_chroots, tree_of
+from kafkactl.migration.zktree.znode import Znode
 from kafkactl.protocol.codec import Message, decode_message
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.zookeeper.connect import chroot_of
-from kafkactl.zookeeper.tree import Tree, find_chroots, tree_of
-from kafkactl.zookeeper.znode import Znode
 
 DESCRIBE_QUORUM: Final = 55  # api key; on the listeners of brokers since KRaft only
 _WRONG_CHROOT: Final = frozenset({"no-kafka-tree", "zookeeper-of-another-cluster"})

@@ -18,9 +18,9 @@ from kafkactl.features.catalog.release_version import understood
 from kafkactl.features.catalog.releases import KafkaVersion, Release, find_release, newest_with_zookeeper
 from kafkactl.migration.observed.observation import Mode, NodeSeen
 from kafkactl.migration.zktree.settings import is_password_config
+from kafkactl.migration.zktree.znode import Hidden
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, split_list
-from kafkactl.zookeeper.znode import Hidden
 
 VOTERS: Final = "controller.quorum.voters"
 BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"

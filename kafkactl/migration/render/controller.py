@@ -37,8 +37,8 @@ from kafkactl.migration.render.facts import (
     mechanisms_key,
 )
 from kafkactl.migration.render.properties_edit import Edits
+from kafkactl.migration.zktree.connect import chroot_of
 from kafkactl.protocol.text.java_text import parse_boolean, parse_int, split_list
-from kafkactl.zookeeper.connect import chroot_of
 
 _NEIGHBOURS: Final[Mapping[str, tuple[str, ...]]] = {
     "node.id": ("process.roles",),

@@ -17,13 +17,13 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.core.values import Role
 from kafkactl.core.wording import some
+from kafkactl.migration.zktree.connect import chroot_of, shown_chroot
+from kafkactl.migration.zktree.znode import Hidden
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, split_list
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.config.keys import ProblemFound
 from kafkactl.storage.config.listeners import csv_map
-from kafkactl.zookeeper.connect import chroot_of, shown_chroot
-from kafkactl.zookeeper.znode import Hidden
 
 CONNECT: Final = "zookeeper.connect"
 VOTERS: Final = "controller.quorum.voters"

@@ -23,7 +23,7 @@ from kafkactl.migration.steps.epoch import epoch_gate
 from kafkactl.migration.steps.rollback_case import RollbackCase
 from kafkactl.migration.steps.step import Move, Progress, Step
 from kafkactl.migration.zktree.password_encoder import SECRET_KEYS
-from kafkactl.zookeeper.znode import Hidden
+from kafkactl.migration.zktree.znode import Hidden
 
 # Recognition
 

@@ -25,7 +25,7 @@ from kafkactl.migration.zktree.json import (
 from kafkactl.migration.zktree.reading import TreeReader
 from kafkactl.migration.zktree.settings import desanitize
 from kafkactl.migration.zktree.values import ZkAcl
-from kafkactl.zookeeper.znode import Znode
+from kafkactl.migration.zktree.znode import Znode
 
 UNKNOWN, ANY = 0, 1  # in each of the three lists
 LITERAL, PREFIXED = 3, 4

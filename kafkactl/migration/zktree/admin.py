@@ -21,8 +21,8 @@ from kafkactl.migration.zktree.json import (
 )
 from kafkactl.migration.zktree.reading import TreeReader
 from kafkactl.migration.zktree.values import ZkProducerIds, ZkReassignment
+from kafkactl.migration.zktree.znode import Znode
 from kafkactl.protocol.text.java_text import parse_int
-from kafkactl.zookeeper.znode import Znode
 
 NOTIFICATIONS: Final = (
     "/config/changes",

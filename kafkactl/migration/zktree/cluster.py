@@ -24,8 +24,8 @@ from kafkactl.migration.zktree.json import (
 )
 from kafkactl.migration.zktree.reading import TreeReader
 from kafkactl.migration.zktree.values import ZkBroker, ZkController, ZkFeatures, ZkMigration
+from kafkactl.migration.zktree.znode import Znode
 from kafkactl.protocol.text.java_text import parse_int
-from kafkactl.zookeeper.znode import Znode
 
 BROKER_IDS: Final = "/brokers/ids"
 _FEATURE_VERSIONS: Final = (1, 2)

@@ -11,9 +11,9 @@ from kafkactl.migration.zktree import cluster as tree_cluster
 from kafkactl.migration.zktree import settings as tree_settings
 from kafkactl.migration.zktree import topics as tree_topics
 from kafkactl.migration.zktree.reading import TreeReader
+from kafkactl.migration.zktree.tree import Tree, tree_of
 from kafkactl.migration.zktree.values import KafkaTree
-from kafkactl.zookeeper.tree import Tree, tree_of
-from kafkactl.zookeeper.znode import Hidden, Znode, decode_znodes
+from kafkactl.migration.zktree.znode import Hidden, Znode, decode_znodes
 
 
 def parse_tree(tree: Tree) -> KafkaTree:

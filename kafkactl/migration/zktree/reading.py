@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.migration.zktree.json import BrokenError, NotJsonError
-from kafkactl.zookeeper.tree import Tree
-from kafkactl.zookeeper.znode import Znode
+from kafkactl.migration.zktree.tree import Tree
+from kafkactl.migration.zktree.znode import Znode
 
 Value = TypeVar("Value")
 _STEP = "Correct the znode, or delete it if it is not needed, before the last broker is restarted for the migration."

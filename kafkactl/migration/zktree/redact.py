@@ -15,11 +15,11 @@ from typing import Any, Final
 from kafkactl.core.frozen import changed
 from kafkactl.migration.zktree.json import MISSING, BrokenError, parse_json
 from kafkactl.migration.zktree.settings import is_password_config, parse_credential
+from kafkactl.migration.zktree.tree import find_chroots
+from kafkactl.migration.zktree.znode import Znode, ZnodeAcl
 from kafkactl.protocol.redact import BROKER, REDACTED, TOPIC, is_hidden_config
 from kafkactl.protocol.scram import MECHANISMS
 from kafkactl.protocol.text.java_text import parse_double
-from kafkactl.zookeeper.tree import find_chroots
-from kafkactl.zookeeper.znode import Znode, ZnodeAcl
 
 _CLIENTS: Final = ("/config/users/", "/config/clients/", "/config/ips/")
 _BROKERS: Final = "/config/brokers/"

@@ -17,9 +17,9 @@ from kafkactl.core.frozen import frozen
 from kafkactl.metadata.image.model import QuotaEntity, ScramCredential, ScramKey
 from kafkactl.migration.zktree.json import MISSING, NotJsonError, as_text, parse_json
 from kafkactl.migration.zktree.reading import TreeReader
+from kafkactl.migration.zktree.znode import Hidden, Znode
 from kafkactl.protocol.scram import MECHANISMS
 from kafkactl.protocol.text.java_text import decode_base64, parse_double, parse_int
-from kafkactl.zookeeper.znode import Hidden, Znode
 
 DEFAULT_NAME: Final = "<default>"
 _LETHAL = "the copy fails at it, and with it every KRaft controller in turn"

@@ -15,8 +15,8 @@ from kafkactl.core.values import ZERO_UUID, Uuid
 from kafkactl.migration.zktree.json import BrokenError, as_int, as_ints, as_object, as_text, given, needed, parse_json
 from kafkactl.migration.zktree.reading import TreeReader
 from kafkactl.migration.zktree.values import ZkPartition, ZkPartitionState, ZkTopic
+from kafkactl.migration.zktree.znode import Znode
 from kafkactl.protocol.text.java_text import parse_int
-from kafkactl.zookeeper.znode import Znode
 
 TOPICS: Final = "/brokers/topics"
 _Lists: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # replicas, adding, removing

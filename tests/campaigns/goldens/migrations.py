@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from kafkactl.zookeeper.tree import Tree
-from kafkactl.zookeeper.znode import encode_znodes
+from kafkactl.migration.zktree.tree import Tree
+from kafkactl.migration.zktree.znode import encode_znodes
 from tests.lab.harness import releases
 from tests.lab.migration.cluster import MigrationCluster
 

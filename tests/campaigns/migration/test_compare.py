@@ -20,7 +20,7 @@ from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import load_observation, observation_from
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.zookeeper.znode import Znode
+from kafkactl.migration.zktree.znode import Znode
 from tests.campaigns.migration.test_observe import inventory_of, inventory_text
 from tests.conftest import Run
 from tests.lab.harness.errors import LabError

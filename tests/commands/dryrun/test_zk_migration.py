@@ -13,11 +13,11 @@ import pytest
 from kafkactl.core.frozen import changed
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.migration.zktree.redact import redact_znodes
+from kafkactl.migration.zktree.znode import Hidden, Znode, decode_znodes, encode_znodes, render_znode
 from kafkactl.protocol.codec import encode_message
 from kafkactl.protocol.record_batch import HEADER_BYTES
 from kafkactl.protocol.record_size import record_size
 from kafkactl.protocol.schema.definitions import message
-from kafkactl.zookeeper.znode import Hidden, Znode, decode_znodes, encode_znodes, render_znode
 from tests.conftest import Run
 from tests.lab.migration.configs import ENCODER_SECRET
 from tests.migration.copy.proof import read_copy

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.zookeeper.znode import encode_znodes
+from kafkactl.migration.zktree.znode import encode_znodes
 from tests.migration.observations import OPEN_AT_M0, TIME_MS, World, migration, world
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kafkactl.core.frozen import changed
-from kafkactl.zookeeper.znode import Znode, decode_znodes, encode_znodes
+from kafkactl.migration.zktree.znode import Znode, decode_znodes, encode_znodes
 from tests.campaigns.goldens.migrations import INTO as GOLDENS
 from tests.lab.migration.configs import ENCODER_SECRET
 

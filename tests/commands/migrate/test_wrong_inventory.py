@@ -14,8 +14,8 @@ import pytest
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.core.frozen import changed
+from kafkactl.migration.zktree.tree import Tree, tree_of
 from kafkactl.playground.quorum import FakeQuorum
-from kafkactl.zookeeper.tree import Tree, tree_of
 from tests.conftest import Run
 from tests.migration.io.test_observe import FakeZooKeeper, zookeeper_broker
 from tests.migration.zk_trees import small, text, znodes
@@ -34,7 +34,9 @@ def the_tree(data: dict[str, bytes | None], chroot: str = "/kafka") -> Tree:
 @pytest.fixture
 def zookeeper(monkeypatch: pytest.MonkeyPatch) -> Callable[[Tree], None]:
     def put(tree: Tree) -> None:
-        monkeypatch.setattr("kafkactl.zookeeper.client.open_zookeeper", lambda *_, **__: FakeZooKeeper(tree))
+        monkeypatch.setattr(
+            "kafkactl.migration.io.zookeeper.client.open_zookeeper", lambda *_, **__: FakeZooKeeper(tree)
+        )
 
     put(the_tree(small()))
     return put

@@ -22,7 +22,7 @@ from kafkactl.kafka.api.exposure import (
 )
 from kafkactl.kafka.client_config import load_client_config, read_client_config
 from kafkactl.migration.inventory import parse_inventory
-from kafkactl.zookeeper.settings import zookeeper_settings
+from kafkactl.migration.io.zookeeper.settings import zookeeper_settings
 
 PASSWORD = "passw0rd-of-a-client"
 PLAIN = (

@@ -28,13 +28,13 @@ from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.entropy import SystemSource
 from kafkactl.files.filesystem import OsFilesystem
+from kafkactl.migration.io.zookeeper.client import ZooKeeper, open_zookeeper
+from kafkactl.migration.zktree.znode import Znode
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.io.apply_format import apply_plan
 from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import FormatRequest, VoterMode
-from kafkactl.zookeeper.client import ZooKeeper, open_zookeeper
-from kafkactl.zookeeper.znode import Znode
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.node import KafkaNode, write_config
 from tests.lab.harness.ports import HOST, free_port, release_port

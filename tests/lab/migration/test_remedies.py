@@ -14,8 +14,8 @@ import pytest
 
 from kafkactl.core.findings import Finding
 from kafkactl.migration.checks.registry import check
+from kafkactl.migration.io.zookeeper.client import ZooKeeper, open_zookeeper
 from kafkactl.net.transport import Address
-from kafkactl.zookeeper.client import ZooKeeper, open_zookeeper
 from tests.lab.harness.ports import HOST
 from tests.lab.harness.zookeeper import ZooKeeperNode
 from tests.lab.migration.cluster import MigrationCluster

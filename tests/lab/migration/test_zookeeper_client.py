@@ -14,9 +14,9 @@ from kazoo.security import make_digest_acl
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import InputError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.files.clock import SystemClock
-from kafkactl.zookeeper.client import ZooKeeper, ZooKeeperSettings, open_zookeeper, zookeeper_settings
-from kafkactl.zookeeper.read import Reader
-from kafkactl.zookeeper.znode import Hidden
+from kafkactl.migration.io.zookeeper.client import ZooKeeper, ZooKeeperSettings, open_zookeeper, zookeeper_settings
+from kafkactl.migration.io.zookeeper.read import Reader
+from kafkactl.migration.zktree.znode import Hidden
 from tests.conftest import Run
 from tests.lab.harness.pool import Pool
 from tests.lab.harness.ports import free_port

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from kafkactl.metadata.image.model import Image
 from kafkactl.migration.observed.observation import Mode, ServerSeen
+from kafkactl.migration.zktree.znode import ZnodeAcl
 from kafkactl.storage.partition_folders import PartitionIds
-from kafkactl.zookeeper.znode import ZnodeAcl
 from tests.migration.observations import World, aborted, holder, migration, state
 from tests.migration.zk_trees import LOGS_ID, ORDERS_ID, config, text
 

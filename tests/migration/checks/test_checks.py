@@ -17,8 +17,8 @@ from kafkactl.migration.checks.registry import ROWS, UNKNOWN_ID, check, check_nu
 from kafkactl.migration.observed.observation import Mode, Observation, ServerSeen
 from kafkactl.migration.state.evidence import evidence_of, metric
 from kafkactl.migration.steps.m6 import ENSEMBLE_FIRST, mirror_follows
-from kafkactl.zookeeper.tree import tree_of
-from kafkactl.zookeeper.znode import Hidden
+from kafkactl.migration.zktree.tree import tree_of
+from kafkactl.migration.zktree.znode import Hidden
 from tests.hypothesis_profiles import examples
 from tests.migration.checks.cases import CASES, Case
 from tests.migration.observations import OPEN_AT_M0, STATES, TIME_MS, holder, migration, uuid, world

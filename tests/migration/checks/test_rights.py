@@ -14,8 +14,8 @@ from kafkactl.migration.observed.silence import leader_unknown, refusing, silent
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.table import observed_state
-from kafkactl.zookeeper.tree import tree_of
-from kafkactl.zookeeper.znode import Hidden, Znode
+from kafkactl.migration.zktree.tree import tree_of
+from kafkactl.migration.zktree.znode import Hidden, Znode
 from tests.migration.observations import STATES, World, state, world
 
 DENIED = -31

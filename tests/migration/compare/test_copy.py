@@ -16,9 +16,9 @@ from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.password_encoder import first_opening
 from kafkactl.migration.zktree.redact import redact_znodes
+from kafkactl.migration.zktree.tree import tree_of
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.spec import json_name
-from kafkactl.zookeeper.tree import tree_of
 from tests.migration.compare.trees import tree_from, trees
 from tests.migration.zk_trees import config, small
 from tests.migration.zktree.test_password_encoder import encrypted

@@ -14,8 +14,8 @@ from kafkactl.migration.compare.case import is_withheld
 from kafkactl.migration.compare.comparison import CompareFacts, compared
 from kafkactl.migration.compare.phase import Phase, PhaseFacts, phase_of
 from kafkactl.migration.zktree.redact import redact_znodes
-from kafkactl.zookeeper.tree import tree_of
-from kafkactl.zookeeper.znode import Hidden
+from kafkactl.migration.zktree.tree import tree_of
+from kafkactl.migration.zktree.znode import Hidden
 from tests.migration.compare.trees import copied, tree_from
 from tests.migration.zk_trees import small, znodes
 

@@ -17,8 +17,8 @@ from kafkactl.migration.copy.records import copy_batches, sanitize
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.password_encoder import first_opening, parse_encrypted
+from kafkactl.migration.zktree.tree import Tree, tree_of
 from kafkactl.protocol.schema.definitions import message
-from kafkactl.zookeeper.tree import Tree, tree_of
 from tests.migration.zk_trees import acls, config, text, znodes
 
 SECRET = "the-encoder-secret"

@@ -10,8 +10,8 @@ from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.migration.copy.forecast import _BY_FINDING, CopyOutcome, forecast_copy, sizes_of
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.zktree.parse import parse_znodes
+from kafkactl.migration.zktree.znode import Hidden
 from kafkactl.protocol.schema.explanations import explanations
-from kafkactl.zookeeper.znode import Hidden
 from tests.migration.zk_trees import small, without, znodes
 
 RULES = copy_rules(KafkaVersion(3, 9))

@@ -23,9 +23,9 @@ from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.journal import open_migration_journal
 from kafkactl.migration.io.live import LiveWorld
 from kafkactl.migration.io.operator_files import FilesOfOperator
+from kafkactl.migration.io.zookeeper.settings import ZooKeeperSettings
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.playground.broker import FakeBroker, Reply
-from kafkactl.zookeeper.settings import ZooKeeperSettings
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import inventory_of
 from tests.fakes.migration_hooks import FakeWorld

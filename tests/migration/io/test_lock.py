@@ -9,9 +9,9 @@ import pytest
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.frozen import changed
 from kafkactl.migration.io.lock import take_lock, this_driver
+from kafkactl.migration.io.zookeeper.read import ROOTS
 from kafkactl.migration.observed.driver_lock import PATH, Holder, holder_in
-from kafkactl.zookeeper.read import ROOTS
-from kafkactl.zookeeper.znode import Znode
+from kafkactl.migration.zktree.znode import Znode
 
 
 class Ensemble:

@@ -25,8 +25,8 @@ from kafkactl.migration.observed.log_facts import Mirror
 from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.observed.raw import RawObservation
 from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.zookeeper.tree import tree_of
-from kafkactl.zookeeper.znode import decode_znodes
+from kafkactl.migration.zktree.tree import tree_of
+from kafkactl.migration.zktree.znode import decode_znodes
 from tests.campaigns.goldens.migrations import INTO as GOLDENS
 from tests.campaigns.goldens.migrations import RELEASES
 from tests.lab.migration.configs import ENCODER_SECRET as SECRET

@@ -21,15 +21,15 @@ from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.observe import observe
 from kafkactl.migration.io.observe_nodes import ask_nodes
 from kafkactl.migration.io.saved import load_observation, observation_from
+from kafkactl.migration.io.zookeeper.client import Member
 from kafkactl.migration.observed.driver_lock import PATH, Holder, LockSeen
 from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.zktree.tree import Tree, tree_of
+from kafkactl.migration.zktree.znode import Znode
 from kafkactl.net.transport import Address
 from kafkactl.playground.broker import CLOSE, SILENCE, Asked, FakeBroker, Reply
 from kafkactl.playground.quorum import FakeQuorum
-from kafkactl.zookeeper.client import Member
-from kafkactl.zookeeper.tree import Tree, tree_of
-from kafkactl.zookeeper.znode import Znode
 from tests.conftest import Run
 from tests.migration.migration_logs import LogWriter, bootstrap
 from tests.migration.zk_trees import CLUSTER_ID, small, znodes
@@ -69,7 +69,7 @@ class FakeZooKeeper:
 def zookeeper(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = tree_of(znodes(small()), "")
     tree = changed(plain, chroot="/kafka", zxid_before=9, zxid_after=9)
-    monkeypatch.setattr("kafkactl.zookeeper.client.open_zookeeper", lambda *_, **__: FakeZooKeeper(tree))
+    monkeypatch.setattr("kafkactl.migration.io.zookeeper.client.open_zookeeper", lambda *_, **__: FakeZooKeeper(tree))
 
 
 def zookeeper_broker(*, ready: bool = False, cluster_id: str = CLUSTER_ID) -> FakeBroker:
@@ -155,7 +155,7 @@ def test_silent_nodes_and_zookeeper_are_unknown(tmp_path: Path, monkeypatch: pyt
     def refuse(*_: object, **__: object) -> None:
         raise UnreachableError("it is not there", id="zookeeper-unreachable", next_step="Look.")
 
-    monkeypatch.setattr("kafkactl.zookeeper.client.open_zookeeper", refuse)
+    monkeypatch.setattr("kafkactl.migration.io.zookeeper.client.open_zookeeper", refuse)
     silent = FakeBroker(lambda asked: SILENCE)
     with cluster(tmp_path, silent) as inventory:
         gone = changed(inventory.nodes[-1], address="127.0.0.1:1")
@@ -242,7 +242,7 @@ def test_holder_of_the_lock_is_observed(tmp_path: Path, monkeypatch: pytest.Monk
     holder = Holder(user="ann", host="h1", pid=7, since_ms=5, journal="/j", file="1:2")
     for content, expected in ((holder.to_bytes(), holder), (None, None)):
         fake = FakeZooKeeper(tree, content)
-        monkeypatch.setattr("kafkactl.zookeeper.client.open_zookeeper", lambda *_, fake=fake, **__: fake)
+        monkeypatch.setattr("kafkactl.migration.io.zookeeper.client.open_zookeeper", lambda *_, fake=fake, **__: fake)
         found = _one(tmp_path)
         assert found.lock == LockSeen(holder=expected)
 
@@ -253,7 +253,7 @@ def test_lock_that_may_not_be_read_costs_itself_alone(tmp_path: Path, monkeypatc
             raise UnreachableError("no permission", id="zookeeper-no-permission")
 
     fake = Closed(changed(tree_of(znodes(small()), ""), chroot="/kafka"))
-    monkeypatch.setattr("kafkactl.zookeeper.client.open_zookeeper", lambda *_, **__: fake)
+    monkeypatch.setattr("kafkactl.migration.io.zookeeper.client.open_zookeeper", lambda *_, **__: fake)
     found = _one(tmp_path)
     assert found.tree is not None and found.lock is None
 

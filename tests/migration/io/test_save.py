@@ -17,8 +17,8 @@ from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import Captured, load_captured, load_observation, observation_from
 from kafkactl.migration.observed.observation import Mode, ServerSeen
 from kafkactl.migration.observed.raw import RawAnswer, RawNode, RawObservation, parse_observation, render_observation
+from kafkactl.migration.zktree.znode import Znode, ZnodeAcl
 from kafkactl.storage.partition_folders import PartitionIds
-from kafkactl.zookeeper.znode import Znode, ZnodeAcl
 from tests.hypothesis_profiles import examples
 from tests.migration.migration_logs import LogWriter, bootstrap, record
 from tests.migration.zk_trees import CREDENTIAL, config, small, znodes

@@ -16,9 +16,9 @@ from kafkactl.core.values import Role
 from kafkactl.migration.io.saved import load_observation
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.steps.rollback import plan_rollback
+from kafkactl.migration.zktree.znode import encode_znodes
 from kafkactl.protocol.codec import encode_message
 from kafkactl.protocol.schema.definitions import message
-from kafkactl.zookeeper.znode import encode_znodes
 from tests.migration.migration_logs import LogWriter, bootstrap
 from tests.migration.zk_trees import small, znodes
 

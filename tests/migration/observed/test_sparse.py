@@ -17,8 +17,8 @@ from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.view import observed_view
 from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.migration.steps.table import State, observed_state
-from kafkactl.zookeeper.tree import tree_of
-from kafkactl.zookeeper.znode import decode_znodes, parse_znode, render_znode
+from kafkactl.migration.zktree.tree import tree_of
+from kafkactl.migration.zktree.znode import decode_znodes, parse_znode, render_znode
 from tests.migration.saved_folder import save
 from tests.migration.state.states_seen import HEALTHY, Seen
 

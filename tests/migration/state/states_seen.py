@@ -22,8 +22,8 @@ from kafkactl.migration.observed.observation import (
     QuorumSeen,
     ReplicaSeen,
 )
-from kafkactl.zookeeper.tree import tree_of
-from kafkactl.zookeeper.znode import Znode
+from kafkactl.migration.zktree.tree import tree_of
+from kafkactl.migration.zktree.znode import Znode
 from tests.migration.zk_trees import CLUSTER_ID, ORDERS_ID, text
 
 TIME_MS = 1_790_000_100_000

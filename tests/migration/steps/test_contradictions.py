@@ -18,7 +18,7 @@ from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.steps.forward import next_step, plan_forward
 from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.migration.steps.table import State, observed_state, state_of_evidence
-from kafkactl.zookeeper.tree import tree_of
+from kafkactl.migration.zktree.tree import tree_of
 from tests.hypothesis_profiles import examples
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, Seen
 from tests.migration.zk_trees import CLUSTER_ID

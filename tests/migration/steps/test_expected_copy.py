@@ -10,7 +10,7 @@ from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.steps.m5 import copy_deadline_ms, expected_copy, shown_secrets
 from kafkactl.migration.steps.table import state_of_evidence
-from kafkactl.zookeeper.znode import Hidden
+from kafkactl.migration.zktree.znode import Hidden
 from tests.migration.observations import World, world
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafkactl.migration.zktree.checks import check_tree, highest_controller_epoch
 from kafkactl.migration.zktree.parse import parse_znodes
-from kafkactl.zookeeper.znode import Hidden, Znode
+from kafkactl.migration.zktree.znode import Hidden, Znode
 from tests.migration.zk_trees import ORDERS_ID, parsed, small, text, without, znodes
 
 STATE = "/brokers/topics/orders/partitions/0/state"

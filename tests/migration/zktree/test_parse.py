@@ -24,7 +24,7 @@ from kafkactl.migration.zktree.values import (
     ZkReassignment,
     ZkTopic,
 )
-from kafkactl.zookeeper.znode import Hidden, Znode, encode_znodes
+from kafkactl.migration.zktree.znode import Hidden, Znode, encode_znodes
 from tests.migration.zk_trees import (
     CLUSTER_ID,
     CREDENTIAL,

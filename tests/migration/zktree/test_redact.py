@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafkactl.migration.zktree.parse import parse_znodes
 from kafkactl.migration.zktree.redact import redact_znodes
-from kafkactl.zookeeper.znode import Znode, ZnodeAcl, encode_znodes, render_znode
+from kafkactl.migration.zktree.znode import Znode, ZnodeAcl, encode_znodes, render_znode
 from tests.migration.zk_trees import CREDENTIAL, config, small, text, znodes
 from tests.migration.zktree.test_poison import HARMLESS, LETHAL, SILENT
 from tests.sampling import one_in

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.errors import InputError
-from kafkactl.zookeeper.tree import find_chroots, tree_of
-from kafkactl.zookeeper.znode import Znode
+from kafkactl.migration.zktree.tree import find_chroots, tree_of
+from kafkactl.migration.zktree.znode import Znode
 from tests.migration.zk_trees import small, znodes
 
 OTHERS = (Znode(path="/", data=None), Znode(path="/zookeeper/quota", data=b""), Znode(path="/hbase/table", data=b""))

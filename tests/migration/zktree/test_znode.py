@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.core.errors import InputError
-from kafkactl.zookeeper import znode as znode_module
-from kafkactl.zookeeper.znode import (
+from kafkactl.migration.zktree import znode as znode_module
+from kafkactl.migration.zktree.znode import (
     Hidden,
     Znode,
     ZnodeAcl,

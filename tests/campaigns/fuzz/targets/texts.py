@@ -28,6 +28,7 @@ from kafkactl.kafka.sasl.gssapi import read_login
 from kafkactl.migration.inventory import parse_inventory as parse_migration
 from kafkactl.migration.render.properties_edit import Edits, shown_diff
 from kafkactl.migration.render.properties_edit import edited as edited_properties
+from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string
 from kafkactl.net.transport import parse_addresses
 from kafkactl.protocol.sasl.oauthbearer import OAuthBearer
 from kafkactl.protocol.sasl.scram import Scram
@@ -48,7 +49,6 @@ from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.fleet.inventory import parse_inventory as parse_fleet
 from kafkactl.storage.format.scram import parse_scram
 from kafkactl.tiered.layouts import aiven_remote_size, layout_of, uuid_bytes
-from kafkactl.zookeeper.connect import chroot_of, parse_connect_string
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError, scratch
 from tests.repository.tree import ROOT
 from tests.samples.hostile_inputs import DIGEST, KERBEROS, OAUTH, PLAIN, SCRAM
@@ -367,7 +367,7 @@ TARGETS = (
     Target(name="assertion", make=_assertion, reads=("kafka.sasl.assertion",)),
     Target(name="fleet-inventory", make=_fleet,
            reads=("storage.fleet.inventory", "protocol.text.toml_tables", "protocol.text.toml_lines")),
-    Target(name="connect-string", make=_connect_string, reads=("zookeeper.connect",)),
+    Target(name="connect-string", make=_connect_string, reads=("migration.zktree.connect",)),
     Target(name="migration-inventory", make=_migration_inventory, reads=("migration.inventory",)),
     Target(name="roll-inventory", make=_roll_inventory, reads=("roll.inventory",)),
     Target(name="hook-words", make=_hooks, reads=("change.hooks.words",)),

@@ -14,15 +14,15 @@ from kafkactl.migration.copy.forecast import forecast_copy
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.driver.actions import _is_kraft as is_kraft
 from kafkactl.migration.driver.actions import zookeeper_controller
+from kafkactl.migration.io.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
+from kafkactl.migration.io.zookeeper.settings import parse_connect, zookeeper_settings
 from kafkactl.migration.observed.driver_lock import holder_in
 from kafkactl.migration.zktree.parse import parse_saved_tree, parse_znodes
 from kafkactl.migration.zktree.password_encoder import PasswordDecodeError, decode_password
 from kafkactl.migration.zktree.redact import redact_znodes
 from kafkactl.migration.zktree.settings import parse_credential
+from kafkactl.migration.zktree.znode import Znode, decode_znodes, encode_znodes, render_znode
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
-from kafkactl.zookeeper.settings import parse_connect, zookeeper_settings
-from kafkactl.zookeeper.znode import Znode, decode_znodes, encode_znodes, render_znode
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError
 from tests.migration.zk_trees import small, znodes
 from tests.samples.hostile_inputs import DIGEST, packed_znodes
@@ -157,9 +157,9 @@ TARGETS = (
                   "migration.zktree.redact")),
     Target(name="znode-names", make=_znode_names, declared=(InputError,),
            reads=("migration.zktree.topics", "migration.zktree.settings", "migration.zktree.access")),
-    Target(name="saved-tree", make=_saved_tree, declared=(InputError, DecodeError), reads=("zookeeper.znode",)),
-    Target(name="zookeeper-reads", make=_multi_reads, reads=("zookeeper.multi",)),
-    Target(name="zookeeper-settings", make=_settings, reads=("zookeeper.settings",)),
+    Target(name="saved-tree", make=_saved_tree, declared=(InputError, DecodeError), reads=("migration.zktree.znode",)),
+    Target(name="zookeeper-reads", make=_multi_reads, reads=("migration.io.zookeeper.multi",)),
+    Target(name="zookeeper-settings", make=_settings, reads=("migration.io.zookeeper.settings",)),
     Target(name="driver-znodes", make=_driver_lock, is_json=True,
            reads=("migration.observed.driver_lock", "migration.driver.actions")),
     Target(name="encoded-password", make=_passwords, reads=("migration.zktree.password_encoder",)),

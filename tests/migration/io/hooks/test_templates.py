@@ -20,8 +20,8 @@ from kafkactl.migration.driver.actions import Place, sha256
 from kafkactl.migration.driver.ports import MigrationWaitPolicy
 from kafkactl.migration.inventory import parse_inventory
 from kafkactl.migration.io.live import LiveWorld
+from kafkactl.migration.io.zookeeper.settings import ZooKeeperSettings
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.zookeeper.settings import ZooKeeperSettings
 from tests.fakes.hook_clients import Clients
 
 ODD = 'it\'s $HOME; a "b" {c}'

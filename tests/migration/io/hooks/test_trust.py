@@ -25,8 +25,8 @@ from kafkactl.migration.driver.moves import metadata_dir
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.live import LiveWorld
 from kafkactl.migration.io.observe_places import observe_places
+from kafkactl.migration.io.zookeeper.settings import ZooKeeperSettings
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.zookeeper.settings import ZooKeeperSettings
 from tests.fakes.hook_clients import Clients
 from tests.sampling import one_in
 

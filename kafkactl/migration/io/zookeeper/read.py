@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import UnreachableError
-from kafkactl.zookeeper.link import CodeError, Link, LostError
-from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, NO_AUTH, NO_NODE, Answer, MultiRead, Stat
-from kafkactl.zookeeper.znode import MOST_UNPACKED_BYTES, MOST_ZNODES, Hidden, Znode, ZnodeAcl
+from kafkactl.migration.io.zookeeper.link import CodeError, Link, LostError
+from kafkactl.migration.io.zookeeper.multi import GET_CHILDREN, GET_DATA, NO_AUTH, NO_NODE, Answer, MultiRead, Stat
+from kafkactl.migration.zktree.znode import MOST_UNPACKED_BYTES, MOST_ZNODES, Hidden, Znode, ZnodeAcl
 
 ROOTS: Final = (
     "/admin",

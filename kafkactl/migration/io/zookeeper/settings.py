@@ -17,6 +17,7 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.shown import if_plain
 from kafkactl.files.input_files import InputKind, read_input, read_whole
+from kafkactl.migration.zktree.connect import check_servers, parse_connect_string
 from kafkactl.net.tls import Store, TlsSettings
 from kafkactl.net.tls_properties import not_supported
 from kafkactl.net.transport import Address
@@ -24,7 +25,6 @@ from kafkactl.protocol.text.jaas import JaasEntry, parse_jaas
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.protocol.text.places import key_lines, placed
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.zookeeper.connect import check_servers, parse_connect_string
 
 SESSION_TIMEOUT_MS: Final = 18_000  # Kafka's default
 _TLS: Final = "zookeeper.ssl."

@@ -11,7 +11,7 @@ from typing import Final
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
-from kafkactl.zookeeper.znode import Znode
+from kafkactl.migration.zktree.znode import Znode
 
 # Each is made by every broker's first start; two of them below one path are a Kafka tree, however little of it was
 # saved (`ZkData.PersistentZkPaths`).

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.core.extras import install_advice
+from kafkactl.migration.io.zookeeper.settings import Connect, ZooKeeperSettings
 from kafkactl.net.tls import Tls
 from kafkactl.net.transport import Address
-from kafkactl.zookeeper.settings import Connect, ZooKeeperSettings
 
 if TYPE_CHECKING:
     from kazoo.client import KazooClient

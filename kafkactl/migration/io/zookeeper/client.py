@@ -22,12 +22,12 @@ from kafkactl.core.errors import FailedError, RefusedError, UnknownOutcomeError,
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.files.clock import SystemClock
+from kafkactl.migration.io.zookeeper.link import CodeError, Link, LostError, read_only
+from kafkactl.migration.io.zookeeper.read import ROOTS, Reader, changed, has_acl, is_restless
+from kafkactl.migration.io.zookeeper.settings import Connect, ZooKeeperSettings, parse_connect, zookeeper_settings
+from kafkactl.migration.zktree.tree import Tree, tree_of
+from kafkactl.migration.zktree.znode import Znode
 from kafkactl.net.transport import Address
-from kafkactl.zookeeper.link import CodeError, Link, LostError, read_only
-from kafkactl.zookeeper.read import ROOTS, Reader, changed, has_acl, is_restless
-from kafkactl.zookeeper.settings import Connect, ZooKeeperSettings, parse_connect, zookeeper_settings
-from kafkactl.zookeeper.tree import Tree, tree_of
-from kafkactl.zookeeper.znode import Znode
 
 SESSION_MS: Final = 10_000.0  # for a server that takes a connection and says nothing
 PASSES: Final = 5  # looks at the tree before it is given as it is, in motion

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kafkactl.core.errors import InputError
+from kafkactl.migration.io.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
+from kafkactl.migration.io.zookeeper.settings import parse_connect, zookeeper_settings
+from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string
 from kafkactl.net.transport import Address
-from kafkactl.zookeeper.connect import chroot_of, parse_connect_string
-from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
-from kafkactl.zookeeper.settings import parse_connect, zookeeper_settings
 
 MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
 TLS = {"zookeeper.ssl.client.enable": "true"}

@@ -16,10 +16,10 @@ import pytest
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.files.clock import SystemClock
-from kafkactl.zookeeper import read as zookeeper_read
-from kafkactl.zookeeper.client import open_zookeeper
-from kafkactl.zookeeper.multi import GET_DATA
-from kafkactl.zookeeper.settings import zookeeper_settings
+from kafkactl.migration.io.zookeeper import read as zookeeper_read
+from kafkactl.migration.io.zookeeper.client import open_zookeeper
+from kafkactl.migration.io.zookeeper.multi import GET_DATA
+from kafkactl.migration.io.zookeeper.settings import zookeeper_settings
 
 _CLOSE = struct.pack(">i", -11)
 _SESSION_MS = 18_000
@@ -117,7 +117,7 @@ def test_other_refusal_of_the_first_question_about_the_tree_is_typed() -> None:
 
 def test_session_of_a_silent_server_is_given_up_before_the_time_for_the_tree() -> None:
     # Connect as plaintext to a TLS port: `dryrun zk-migration` has an hour for a tree, and seconds for a session.
-    from kafkactl.zookeeper.client import SESSION_MS
+    from kafkactl.migration.io.zookeeper.client import SESSION_MS
 
     assert SESSION_MS <= 15_000
     began = time.monotonic()
