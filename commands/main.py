@@ -40,7 +40,7 @@ COMMANDS = {
     "bundle": Entry("kafkactl.commands.bundle", "command", "Gather a support bundle, without secrets."),
     "migrate": Entry("kafkactl.commands.migrate", "command", "Migrate from ZooKeeper to KRaft, or roll back."),
     "roll": Entry("kafkactl.commands.roll", "command", "Restart or upgrade a live cluster, node by node."),
-    "demo": Entry("kafkactl.commands.demo", "command", "Try real commands on a fake quorum."),
+    "demo": Entry("kafkactl.commands.demo.command", "command", "Try real commands on a fake quorum."),
     "explain": Entry("kafkactl.commands.explain", "command", "Explain an error or finding."),
     "schema": Entry("kafkactl.commands.schema", "command", "Print the JSON Schema of an answer."),
     "completion": Entry("kafkactl.commands.completion", "command", "Print the completion script for a shell."),

@@ -12,6 +12,7 @@ from kafkactl.bundle.manifest import Manifest
 from kafkactl.cluster.api.list import NodeList
 from kafkactl.cluster.api.registration import UnregisterResult
 from kafkactl.cluster.api.settings import SettingsVerification
+from kafkactl.commands.demo.answers import SceneList, ShownDemo
 from kafkactl.commands.storage.random_uuid import NewUuid
 from kafkactl.commands.tiered.leftovers import LeftoverList
 from kafkactl.commands.tiered.shown import WithFiles
@@ -30,7 +31,6 @@ from kafkactl.metadata.dump.answer import LogDump, LogHistory
 from kafkactl.migration.api.answers import MigrateCheck, MigrateCompare, MigrateObserve, MigratePlan, MigrateRender
 from kafkactl.migration.api.driving import DriveResult
 from kafkactl.migration.api.position import MigrationStatus
-from kafkactl.playground.answers import SceneList, ShownDemo
 from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.api.observation import QuorumDescription
 from kafkactl.quorum.api.recover.collect import RecoveryCopy

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import kafkactl as package
+from kafkactl.commands.demo.broker import SILENCE, FakeBroker
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.failure import redacted
-from kafkactl.playground.broker import SILENCE, FakeBroker
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.playground.quorum import FakeQuorum
+from kafkactl.commands.demo.quorum import FakeQuorum
 from tests.commands.features.test_features import at
 from tests.commands.shells import completed, offered_by_fish
 from tests.kafka.feature_cluster import FakeCluster

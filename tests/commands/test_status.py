@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from kafkactl.cluster.node import NotAsked
+from kafkactl.commands.demo.broker import Action, Asked, Reply
+from kafkactl.commands.demo.cluster import FakeCluster
 from kafkactl.commands.framework.connection import ConnectionArguments
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.change_log import ChangeLog
@@ -20,8 +22,6 @@ from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
 from kafkactl.files import processes
 from kafkactl.net.transport import Address
-from kafkactl.playground.broker import Action, Asked, Reply
-from kafkactl.playground.cluster import FakeCluster
 from kafkactl.status.answer import ClusterStatus
 from kafkactl.status.observation import ComparedSettings
 from kafkactl.tool.api.discovery import find_cluster

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkactl.playground.listening import Listening
-from kafkactl.playground.quorum import FakeController, FakeQuorum
+from kafkactl.commands.demo.listening import Listening
+from kafkactl.commands.demo.quorum import FakeController, FakeQuorum
 from tests.fakes.proxy import FaultPlan, FaultyProxy
 
 

@@ -6,13 +6,13 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
+from kafkactl.commands.demo.bodies import broker_registration
+from kafkactl.commands.demo.broker import Action, Asked, Reply
+from kafkactl.commands.demo.quorum import NOT_CONTROLLER, RANGES
 from kafkactl.core.kafka_names import KRAFT_VERSION
 from kafkactl.core.values import ZERO_UUID
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.net.transport import Address
-from kafkactl.playground.bodies import broker_registration
-from kafkactl.playground.broker import Action, Asked, Reply
-from kafkactl.playground.quorum import NOT_CONTROLLER, RANGES
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.schema.definitions import metadata_record
 from tests.fakes.faulty_quorum import FaultyQuorum

@@ -12,8 +12,8 @@ import threading
 from dataclasses import dataclass
 from enum import Enum
 
+from kafkactl.commands.demo.listening import Listening, exactly
 from kafkactl.net.transport import Address
-from kafkactl.playground.listening import Listening, exactly
 
 
 class Fault(Enum):

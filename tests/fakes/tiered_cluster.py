@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from kafkactl.commands.demo.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.core.values import Role, Uuid
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from tests.fakes.scaled_clock import ScaledClock
 from tests.tiered.logs import LogOf, Topic
 

@@ -13,16 +13,16 @@ import time
 from enum import Enum
 from typing import Any
 
-from kafkactl.net.transport import Address
-from kafkactl.playground.broker import Action, Asked, Reply
-from kafkactl.playground.listening import Listening
-from kafkactl.playground.quorum import (
+from kafkactl.commands.demo.broker import Action, Asked, Reply
+from kafkactl.commands.demo.listening import Listening
+from kafkactl.commands.demo.quorum import (
     NOT_CONTROLLER,
     NOT_LEADER,
     OTHER_CLUSTER,
     TIMED_OUT,
     FakeController,
 )
+from kafkactl.net.transport import Address
 from tests.fakes.faulty_quorum import FaultyQuorum
 from tests.fakes.proxy import Fault, FaultPlan, FaultyProxy, _Pair
 

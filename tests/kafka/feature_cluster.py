@@ -6,20 +6,20 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafkactl.core.kafka_names import ZkMigrationState
-from kafkactl.core.values import Role
-from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.retries import Backoff
-from kafkactl.metadata.log.frame import encode_record
-from kafkactl.net.transport import Address
-from kafkactl.playground.bodies import (
+from kafkactl.commands.demo.bodies import (
     broker_registration,
     cluster_body,
     controller_registration,
     quorum_body,
     voter_node,
 )
-from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
+from kafkactl.commands.demo.broker import Action, Asked, FakeBroker, Reply
+from kafkactl.core.kafka_names import ZkMigrationState
+from kafkactl.core.values import Role
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.retries import Backoff
+from kafkactl.metadata.log.frame import encode_record
+from kafkactl.net.transport import Address
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import metadata_record
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafkactl.commands.demo import bodies
+from kafkactl.commands.demo.bodies import cluster_body, voter_node
+from kafkactl.commands.demo.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.core.values import ZERO_UUID, Role, Uuid
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
-from kafkactl.playground import bodies
-from kafkactl.playground.bodies import cluster_body, voter_node
-from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 
 CLUSTER_ID = "qcW5mzVjTpOjVnxJ0WmYIg"
 NOW_MS = 1_700_000_000_000

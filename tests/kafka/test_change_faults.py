@@ -62,7 +62,7 @@ def _proof(ended: Sequence[Ended]) -> str:
         "an effect that was not reported, a claim that was not true, an unknown that was known, or a second run that "
         f"did not reach the target. The slowest took {max((end.seconds for end in ended), default=0):.0f} s.",
         "",
-        "The quorum is simulated over real sockets (kafkactl/playground/quorum.py; "
+        "The quorum is simulated over real sockets (commands/demo/quorum.py; "
         "tests/lab/quorum/test_fake_quorum.py compares it with a real one), "
         "behind a proxy a node, in whose network one request meets one fault.",
         "",

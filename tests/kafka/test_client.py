@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kafkactl.change.clock import Deadline
+from kafkactl.commands.demo.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Reply
 from kafkactl.core.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.core.values import Role
 from kafkactl.files.clock import SystemClock
@@ -20,7 +21,6 @@ from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.connection import Access, Connection
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
-from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.framing import Response
 
 CONTROLLER = {52: (0, 2), 70: (0, 0)}

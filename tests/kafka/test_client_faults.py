@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from kafkactl.commands.demo.broker import SILENCE, FakeBroker
 from kafkactl.core.errors import UnknownOutcomeError, UnreachableError
 from kafkactl.core.values import ZERO_UUID, Role
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.retries import Backoff
-from kafkactl.playground.broker import SILENCE, FakeBroker
 from kafkactl.protocol.schema.definitions import message
 from tests.fakes.proxy import Fault, FaultyProxy
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 import pytest
 
 from kafkactl.change.clock import Deadline
+from kafkactl.commands.demo.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply
 from kafkactl.core.errors import InputError, KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.connection import Access, Connection, connect
 from kafkactl.net.transport import Address, NotSentError, parse_addresses
-from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply
 from kafkactl.protocol.schema.spec import Versions
 
 CLUSTER = {"ClusterId": "abc", "ControllerId": 3}

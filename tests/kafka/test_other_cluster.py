@@ -12,6 +12,8 @@ import pytest
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.api.unregister import observe_and_plan, unregister_node
 from kafkactl.cluster.io.quorum_view import QuorumObserver
+from kafkactl.commands.demo.broker import Action, Asked, Reply
+from kafkactl.commands.demo.quorum import FakeQuorum
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.findings import Outcome
 from kafkactl.core.values import Role
@@ -23,8 +25,6 @@ from kafkactl.files.journal import open_journal
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
-from kafkactl.playground.broker import Action, Asked, Reply
-from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.protocol.framing import Response
 from kafkactl.quorum.change.goals import reassignment
 from kafkactl.quorum.change.ports import QuorumWaitPolicy

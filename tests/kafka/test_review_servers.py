@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.change.clock import Deadline
+from kafkactl.commands.demo.broker import FakeBroker
 from kafkactl.core.errors import KafkactlError
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client_config import read_client_config
@@ -23,7 +24,6 @@ from kafkactl.migration.io.zookeeper.client import open_zookeeper
 from kafkactl.migration.io.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
 from kafkactl.migration.io.zookeeper.settings import zookeeper_settings
 from kafkactl.net.transport import Address
-from kafkactl.playground.broker import FakeBroker
 from kafkactl.protocol.text.client_properties import read_client_properties
 from kafkactl.protocol.text.jaas import parse_jaas
 from tests.fakes.talkers import HttpTalker, Talker, ZooKeeperTalker

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
+from kafkactl.commands.demo.broker import CLOSE, Action, Asked, Reply
 from tests.kafka.feature_cluster import FakeCluster, FakeNode, Role
 
 DEAD_BROKER, DEAD_CONTROLLER = 14, 9

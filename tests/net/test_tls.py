@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from kafkactl.change.clock import Deadline
+from kafkactl.commands.demo.broker import FakeBroker, Raw
 from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client_config import ClientConfig, read_client_config
 from kafkactl.kafka.connection import connect
 from kafkactl.net.transport import Address
-from kafkactl.playground.broker import FakeBroker, Raw
 from tests.net.certificates import PASSWORD, Authority, Identity
 
 

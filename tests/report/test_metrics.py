@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kafkactl.commands.demo.quorum import FakeQuorum
 from kafkactl.commands.framework.leaf import LeafCommand
-from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.report.metrics import Metric, ending_text, metrics, metrics_text
 from kafkactl.tool.api.answer_kinds import answer_schema
 from scripts.make_reference import every_command

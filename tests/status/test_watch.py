@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import kafkactl
+from kafkactl.commands.demo.cluster import FakeCluster
+from kafkactl.commands.demo.quorum import FakeQuorum
 from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.core.frozen import changed
-from kafkactl.playground.cluster import FakeCluster
-from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.status.api import watch
 from kafkactl.status.api.watch import StatusWatch
 from kafkactl.status.io.asking import LATE

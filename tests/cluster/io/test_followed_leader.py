@@ -9,10 +9,10 @@ import pytest
 
 from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.cluster.quorum.state import QuorumState
+from kafkactl.commands.demo.broker import SILENCE, FakeBroker, Reply
 from kafkactl.core.findings import Finding
 from kafkactl.core.values import Role
 from kafkactl.net.transport import Address
-from kafkactl.playground.broker import SILENCE, FakeBroker, Reply
 from kafkactl.quorum.health import check_health, is_broken
 from kafkactl.status.next_command import Target
 from kafkactl.status.observation import ObservedQuorum

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.cluster.io.leader_source import LeaderSource, describe_quorum
+from kafkactl.commands.demo.bodies import quorum_body
+from kafkactl.commands.demo.broker import SILENCE, Action, Asked, Reply
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Limits
 from kafkactl.net.transport import Address
-from kafkactl.playground.bodies import quorum_body
-from kafkactl.playground.broker import SILENCE, Action, Asked, Reply
 from tests.kafka.feature_cluster import FakeCluster, FakeNode
 
 HELD_MS = 2_000.0

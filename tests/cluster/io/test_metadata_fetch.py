@@ -10,11 +10,11 @@ import pytest
 from kafkactl.cluster.io import metadata_fetch
 from kafkactl.cluster.io.leader_source import describe_quorum
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, fetch_metadata_log, iterate_metadata_log
+from kafkactl.commands.demo.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.retries import Backoff
-from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.record_batch import decode_header, encode_batch
 
 LIMITS = Limits(timeout_ms=3000, request_timeout_ms=1000, backoff=Backoff(first_ms=1, rounds=2))

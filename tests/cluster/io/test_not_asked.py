@@ -17,6 +17,7 @@ from kafkactl.cluster.io.node_settings import observe_settings
 from kafkactl.cluster.io.view import observe_cluster_state
 from kafkactl.cluster.levels import level_differences
 from kafkactl.cluster.migration import unfinished_migration
+from kafkactl.commands.demo.broker import CLOSE, SILENCE, Action, Asked, Reply
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding, Outcome, change_exit_code
 from kafkactl.core.values import Role
@@ -26,7 +27,6 @@ from kafkactl.features.plan.plan import plan_change as plan_of_state
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import role_of
 from kafkactl.kafka.connection import Access, Connection
-from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, Reply
 from kafkactl.protocol.schema.rights import Login
 from kafkactl.quorum.api.observation import check_leader_reached
 from kafkactl.quorum.api.observation import describe as describe_quorum

@@ -10,12 +10,12 @@ import pytest
 from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import Mode, QuorumState
+from kafkactl.commands.demo.broker import CLOSE, SILENCE, FakeBroker, Raw, Reply
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.values import Role
 from kafkactl.kafka.attempts import SilentNodes
 from kafkactl.kafka.client import Client
 from kafkactl.net.transport import Address
-from kafkactl.playground.broker import CLOSE, SILENCE, FakeBroker, Raw, Reply
 from kafkactl.quorum.health import check_health, is_broken
 from tests.kafka.quorum_nodes import (
     CLUSTER_ID,

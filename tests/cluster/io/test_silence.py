@@ -9,12 +9,12 @@ import pytest
 from kafkactl.cluster.api.list import list_nodes
 from kafkactl.cluster.io import nodes as feature_nodes
 from kafkactl.cluster.io.view import PATIENCE_MS
+from kafkactl.commands.demo.broker import SILENCE
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding
 from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.core.values import Role
 from kafkactl.features.api.description import describe
-from kafkactl.playground.broker import SILENCE
 from tests.kafka.feature_cluster import RANGES, FakeCluster
 
 

@@ -10,10 +10,10 @@ import pytest
 from kafkactl.cluster.io import view as views
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state, observe_levels
+from kafkactl.commands.demo.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply
 from tests.kafka.feature_cluster import LEVELS, LIMITS, RANGES, FakeCluster, FakeNode
 
 OLD = {"metadata.version": (1, 21)}

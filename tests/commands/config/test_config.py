@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.commands.demo.cluster import FakeCluster
 from kafkactl.files.contexts import CONTEXT_KEYS
-from kafkactl.playground.cluster import FakeCluster
 from tests.conftest import Run
 
 Config = Callable[..., Run]

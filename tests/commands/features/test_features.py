@@ -12,9 +12,9 @@ import pytest
 
 from kafkactl.cluster import followers
 from kafkactl.cluster.io import view as state_view
+from kafkactl.commands.demo.broker import CLOSE, SILENCE
 from kafkactl.core.values import Role
 from kafkactl.features.api import change as feature_change
-from kafkactl.playground.broker import CLOSE, SILENCE
 from tests.conftest import Run
 from tests.kafka.feature_cluster import RANGES, FakeCluster
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from kafkactl.commands.demo.broker import FakeBroker
+from kafkactl.commands.demo.cluster import FakeCluster
 from kafkactl.commands.framework.lazy_group import Entry
 from kafkactl.commands.main import COMMANDS
-from kafkactl.playground.broker import FakeBroker
-from kafkactl.playground.cluster import FakeCluster
 from tests.conftest import Run
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from kafkactl.commands.demo.broker import Asked, FakeBroker, Reply
 from kafkactl.commands.framework.connection import ConnectionArguments
 from kafkactl.commands.framework.lazy_group import Entry
 from kafkactl.commands.main import COMMANDS, CONNECTION_OPTIONS, after_the_command
 from kafkactl.files.contexts import contexts_file
-from kafkactl.playground.broker import Asked, FakeBroker, Reply
 from tests.conftest import Run
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.playground.cluster import FakeCluster
+from kafkactl.commands.demo.cluster import FakeCluster
 from kafkactl.tool.io import host_nodes
 from tests.conftest import Run
 

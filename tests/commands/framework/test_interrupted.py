@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from kafkactl.change.clock import Deadline
+from kafkactl.commands.demo.broker import FakeBroker
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka import connection as connections
 from kafkactl.kafka.api import connection as opening
 from kafkactl.kafka.connection import Access, connect
-from kafkactl.playground.broker import FakeBroker
 from tests.conftest import Run
 
 SENT = "nothing was sent"

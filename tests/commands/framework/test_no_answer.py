@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from kafkactl.commands.demo.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Reply
 from kafkactl.core.values import Role
 from kafkactl.kafka.retries import Backoff
-from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Reply
 from tests.conftest import Run
 from tests.kafka.feature_cluster import VERSIONS_OF_CONTROLLER, FakeCluster
 from tests.sampling import one_in

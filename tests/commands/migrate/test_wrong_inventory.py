@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from kafkactl.commands.demo.quorum import FakeQuorum
 from kafkactl.commands.framework import exit_codes
 from kafkactl.core.frozen import changed
 from kafkactl.migration.zktree.tree import Tree, tree_of
-from kafkactl.playground.quorum import FakeQuorum
 from tests.conftest import Run
 from tests.migration.io.test_observe import FakeZooKeeper, zookeeper_broker
 from tests.migration.zk_trees import small, text, znodes

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafkactl.cluster import followers
+from kafkactl.commands.demo.broker import SILENCE, FakeBroker, Raw, Reply
 from kafkactl.core.values import Role
-from kafkactl.playground.broker import SILENCE, FakeBroker, Raw, Reply
 from tests.conftest import Run
 from tests.kafka.feature_cluster import FakeCluster
 from tests.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkactl.playground.quorum import FakeQuorum, directory_of
+from kafkactl.commands.demo.quorum import FakeQuorum, directory_of
 from tests.conftest import Run
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.observation import quorum_answer, quorum_state
 from kafkactl.cluster.quorum.state import QuorumState, Replica
+from kafkactl.commands.demo.broker import FakeBroker, Raw
 from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
 from kafkactl.commands.quorum.page import kafka_page, quorum_page
 from kafkactl.commands.rendering.page import Page
@@ -20,7 +21,6 @@ from kafkactl.commands.rendering.plain import render
 from kafkactl.commands.rendering.terminal import show
 from kafkactl.core.answers import plain_values
 from kafkactl.core.values import Role
-from kafkactl.playground.broker import FakeBroker, Raw
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.schema.definitions import response

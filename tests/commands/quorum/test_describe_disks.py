@@ -97,6 +97,6 @@ def test_voters_that_answer_at_other_addresses_are_the_cause(
 
 
 def quorum_answer_without_leader(_asked: object) -> Any:
-    from kafkactl.playground.broker import Reply
+    from kafkactl.commands.demo.broker import Reply
 
     return Reply(body=quorum_body(error=NOT_LEADER))

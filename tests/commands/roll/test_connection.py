@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.playground.quorum import FakeQuorum
+from kafkactl.commands.demo.quorum import FakeQuorum
 from tests.roll.rolls import Roll, save_roll
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from kafkactl.commands.demo.quorum import FakeQuorum
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import LOST, UNASSIGNED, Image, Partition, Partitions, Topic, state_of
 from kafkactl.metadata.log.frame import encode_record
-from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.protocol.schema.definitions import message
 from tests.conftest import Run
 from tests.quorum.recover import worlds

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kafkactl.playground.listening import Listening
-from kafkactl.playground.quorum import FakeQuorum
+from kafkactl.commands.demo.listening import Listening
+from kafkactl.commands.demo.quorum import FakeQuorum
 from tests.conftest import Run
 from tests.storage.nodes import CLUSTER_ID, properties
 

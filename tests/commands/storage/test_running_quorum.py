@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.playground.quorum import FakeQuorum, directory_of
+from kafkactl.commands.demo.quorum import FakeQuorum, directory_of
 from tests.conftest import Run
 from tests.storage.nodes import CLUSTER_ID, properties
 

@@ -9,6 +9,7 @@ import pytest
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state
+from kafkactl.commands.demo.broker import CLOSE, Action, Asked, Reply
 from kafkactl.core import frozen
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import blockers
@@ -20,7 +21,6 @@ from kafkactl.features.plan.plan import plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client import Client
-from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
 from tests.kafka.feature_cluster import DENIED, LIMITS, FakeCluster
 
 STEP = {"metadata.version": 26}

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from kafkactl.change.clock import Deadline
+from kafkactl.commands.demo.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client_config import read_client_config
 from kafkactl.kafka.connection import Connection, connect
 from kafkactl.kafka.sasl.token import TokenSource
-from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.sasl.scram import Scram
 
 SECRET = "hunter2"

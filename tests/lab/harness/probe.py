@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 
-from kafkactl.playground.listening import exactly
+from kafkactl.commands.demo.listening import exactly
 
 _API_VERSIONS = 18
 _CORRELATION_ID = 0x1AB

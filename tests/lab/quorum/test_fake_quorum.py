@@ -8,10 +8,10 @@ from typing import Any
 
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.quorum_view import QuorumObserver
+from kafkactl.commands.demo.quorum import FakeQuorum, directory_of
 from kafkactl.core.values import Role, Uuid
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.net.transport import Address
-from kafkactl.playground.quorum import FakeQuorum, directory_of
 from tests.lab.harness.cluster_fixtures import ClusterOf
 
 UNKNOWN_DIRECTORY = Uuid(b"\x77" * 16)

@@ -12,6 +12,8 @@ from kafkactl.change.clock import Deadline
 from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.words import Verb
+from kafkactl.commands.demo.broker import CLOSE, Asked, FakeBroker, Reply
+from kafkactl.commands.demo.quorum import FakeQuorum
 from kafkactl.core.values import Role
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.connection import Access, connect
@@ -20,8 +22,6 @@ from kafkactl.migration.io.identity import identify
 from kafkactl.migration.io.local_node import run_locally
 from kafkactl.migration.observed.observation import IdentitySeen
 from kafkactl.net.transport import parse_addresses
-from kafkactl.playground.broker import CLOSE, Asked, FakeBroker, Reply
-from kafkactl.playground.quorum import FakeQuorum
 
 OURS, OTHER = "qcW5mzVjTpOjVnxJ0WmYIg", "AnotherClusterAnotherC"
 DESCRIBE_CLUSTER, DESCRIBE_CONFIGS = 60, 32

@@ -12,6 +12,7 @@ from kafkactl.change.hooks.by_hand import by_hand
 from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.words import Verb
+from kafkactl.commands.demo.broker import FakeBroker, Reply
 from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import changed
@@ -25,7 +26,6 @@ from kafkactl.migration.io.live import LiveWorld
 from kafkactl.migration.io.operator_files import FilesOfOperator
 from kafkactl.migration.io.zookeeper.settings import ZooKeeperSettings
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.playground.broker import FakeBroker, Reply
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import inventory_of
 from tests.fakes.migration_hooks import FakeWorld

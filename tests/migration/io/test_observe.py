@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from kafkactl.commands.demo.broker import CLOSE, SILENCE, Asked, FakeBroker, Reply
+from kafkactl.commands.demo.quorum import FakeQuorum
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Severity
 from kafkactl.core.frozen import changed
@@ -28,8 +30,6 @@ from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.zktree.tree import Tree, tree_of
 from kafkactl.migration.zktree.znode import Znode
 from kafkactl.net.transport import Address
-from kafkactl.playground.broker import CLOSE, SILENCE, Asked, FakeBroker, Reply
-from kafkactl.playground.quorum import FakeQuorum
 from tests.conftest import Run
 from tests.migration.migration_logs import LogWriter, bootstrap
 from tests.migration.zk_trees import CLUSTER_ID, small, znodes

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kafkactl.commands.demo.quorum import NOT_LEADER, FakeQuorum, directory_of
 from kafkactl.core.values import ReplicaKey, Role
 from kafkactl.kafka.client import Client
-from kafkactl.playground.quorum import NOT_LEADER, FakeQuorum, directory_of
 from kafkactl.quorum.io.live_quorum import LiveQuorum
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.step import Action, Step

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.commands.demo.broker import FakeBroker
 from kafkactl.metadata.image.diff import diff
-from kafkactl.playground.broker import FakeBroker
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.quorum.io.recover import partitions
 from kafkactl.quorum.recover.folders import parse_folder_name, parse_largest_epoch

@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 import pytest
 import yaml
 
+from kafkactl.commands.demo.quorum import FakeQuorum
 from kafkactl.core.values import Uuid
-from kafkactl.playground.quorum import FakeQuorum
 from tests.repository.docs.test_docs import trouble_of
 from tests.repository.tree import ROOT
 

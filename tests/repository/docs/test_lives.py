@@ -11,7 +11,7 @@ import pytest
 
 from bench.log_shape import reference_shape
 from bench.make_metadata_log import write_log
-from kafkactl.playground.quorum import FakeQuorum
+from kafkactl.commands.demo.quorum import FakeQuorum
 from tests.repository.tree import ROOT
 
 FOLDER = ROOT / "docs" / "contributing"

@@ -64,7 +64,7 @@ def test_playground_on_a_picture_is_that_of_today(name: str) -> None:
     # Each sentence that the scene says, without what differs from one run to the next.
     words = words_of(FOLDER / name)
     assert words.startswith(f"$ {make_pictures.TERMINALS[name]} ")
-    from kafkactl.playground.scenes import SCENES
+    from kafkactl.commands.demo.scenes import SCENES
 
     assert f"Scene wedge: {SCENES['wedge'].title}" in words
     for expected in ("quorum-would-wedge", "(exit code 3)", "DRY RUN", "The demo is over."):

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import pytest
 
-from kafkactl.playground.quorum import FakeQuorum
+from kafkactl.commands.demo.quorum import FakeQuorum
 from tests.repository.docs.console_pages import check_page
 from tests.repository.tree import ROOT
 

@@ -57,7 +57,7 @@ def test_contracts_name_every_package():
     assert set(plan["importlinter:contract:pure"]["source_modules"].split()) == pure
     assert set(plan["importlinter:contract:no-click"]["source_modules"].split()) == pure | edges
     assert set(plan["importlinter:contract:commands"]["forbidden_modules"].split()) == (
-        (pure | edges) - {"kafkactl.core", "kafkactl.report", "kafkactl.playground"}
+        (pure | edges) - {"kafkactl.core", "kafkactl.report"}
     )
 
 

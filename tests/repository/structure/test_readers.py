@@ -36,8 +36,6 @@ WITHOUT = {
     "spark.kafka_metadata": "it reads the list of paths that a program passed to Spark",
     "core.json_input": "read by every target of JSON, and a test of its own",
     "metadata.api.image": _OWN_TEXT,
-    "playground.broker": "the fake node of the demo, on loopback, is asked by kafkactl itself",
-    "playground.released": _OWN_TEXT,
     "protocol.schema.dialect": _OWN_DATA,
     "core.package_data": _OWN_DATA,
     "core.remedies": _OWN_DATA,

@@ -13,7 +13,7 @@ from tests.repository.tree import ROOT, nodes
 # Which releases the simulator and the demonstration run is their own choice, and no rule; the table of node settings
 # names the release that its rows begin with.
 WITHOUT_RULES = (
-    "kafkactl/cluster/node_settings.py", "kafkactl/playground/scenes.py", "kafkactl/simulator/raft/",
+    "kafkactl/cluster/node_settings.py", "commands/demo/scenes.py", "kafkactl/simulator/raft/",
     "kafkactl/simulator/", "commands/simulate.py",
 )  # fmt: skip
 MAJORS = (3, 4)  # of the releases that kafkactl knows

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kafkactl.playground.cluster import FakeCluster
+from kafkactl.commands.demo.cluster import FakeCluster
 from tests.repository.tree import ROOT, product_files, shown
 
 HEAVY = {

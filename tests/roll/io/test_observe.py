@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from kafkactl.change.clock import Deadline
+from kafkactl.commands.demo.quorum import FakeQuorum
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
 from kafkactl.kafka.client_config import ClientConfig
 from kafkactl.kafka.connection import Access, Connection
 from kafkactl.net.transport import Address
-from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.roll.api.observing import observe, save_observation
 from kafkactl.roll.inventory import RollInventory, RollInventoryNode, parse_roll_inventory
 from kafkactl.roll.io.observe import RollObserver

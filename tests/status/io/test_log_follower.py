@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from kafkactl.cluster.io.leader_source import describe_quorum
+from kafkactl.commands.demo.quorum import RANGES, FakeQuorum
+from kafkactl.commands.demo.topics import cluster_records
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.metadata.api import load_image
-from kafkactl.playground.quorum import RANGES, FakeQuorum
-from kafkactl.playground.topics import cluster_records
 from kafkactl.status.io.log_follower import LogFollower
 from kafkactl.status.registrations import registrations_of
 

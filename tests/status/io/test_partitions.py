@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kafkactl.cluster.state import NotAsked
+from kafkactl.commands.demo.broker import Asked, FakeBroker, Reply
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role
-from kafkactl.playground.broker import Asked, FakeBroker, Reply
 from kafkactl.status.io.partitions import PartitionCounter
 from kafkactl.status.observation import ObservedPartitions
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from kafkactl.commands.demo.broker import CLOSE, Action, Asked, Reply
 from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.findings import Severity
-from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
 from kafkactl.tiered.api.verbs import Audit, Request, audit, left_over, load, save, segments
 from kafkactl.tiered.audit.run import PartitionStatus
 from kafkactl.tiered.io.live import LiveObservation, observe_cluster

@@ -10,12 +10,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, Literal
 
+from kafkactl.commands.demo.cluster import Cluster, FakeCluster
+from kafkactl.commands.demo.released import Kafka, find_kafka, open_released
+from kafkactl.commands.demo.scenes import REPORT, SCENES
+from kafkactl.commands.demo.stage import Audience, Stage
 from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
-from kafkactl.playground.cluster import Cluster, FakeCluster
-from kafkactl.playground.released import Kafka, find_kafka, open_released
-from kafkactl.playground.scenes import REPORT, SCENES
-from kafkactl.playground.stage import Audience, Stage
 
 _PREFIX: Final = "kafkactl-demo-"
 

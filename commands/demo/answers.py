@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from kafkactl.commands.demo.run import Demo
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
-from kafkactl.playground.demo import Demo
 
 
 class DemoStep(TypedDict):

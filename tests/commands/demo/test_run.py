@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.commands.demo import SCENES as OFFERED
+from kafkactl.commands.demo import cluster, released, scenes
+from kafkactl.commands.demo import run as demo
+from kafkactl.commands.demo.command import SCENES as OFFERED
+from kafkactl.commands.demo.quorum import RANGES
+from kafkactl.commands.demo.released import Kafka, find_kafka, open_released
+from kafkactl.commands.demo.run import DemoRequest, run_demo
+from kafkactl.commands.demo.stage import Run, Stage
+from kafkactl.commands.demo.topics import TOPICS, cluster_records
 from kafkactl.core.errors import FailedError, InputError
 from kafkactl.metadata.log.frame import decode_record
-from kafkactl.playground import cluster, demo, released, scenes
-from kafkactl.playground.demo import DemoRequest, run_demo
-from kafkactl.playground.quorum import RANGES
-from kafkactl.playground.released import Kafka, find_kafka, open_released
-from kafkactl.playground.stage import Run, Stage
-from kafkactl.playground.topics import TOPICS, cluster_records
 
 
 class Listener:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from kafkactl.commands.demo.cluster import CONTROLLERS
+from kafkactl.commands.demo.fleet import INVENTORY, PLAN, config_name, write_fleet
+from kafkactl.commands.demo.stage import Stage
 from kafkactl.core.frozen import frozen
-from kafkactl.playground.cluster import CONTROLLERS
-from kafkactl.playground.fleet import INVENTORY, PLAN, config_name, write_fleet
-from kafkactl.playground.stage import Stage
 
 _CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
 _KAFKA: Final = "4.3.1"

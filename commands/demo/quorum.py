@@ -13,13 +13,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from kafkactl.commands.demo.bodies import cluster_body, controller_registration, listener, quorum_body, voter_node
+from kafkactl.commands.demo.broker import Action, Asked, FakeBroker, Reply
+from kafkactl.commands.demo.listening import Listening
 from kafkactl.core.kafka_names import GROUP_VERSION, KRAFT_VERSION, METADATA_VERSION, TRANSACTION_VERSION
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.net.transport import Address
-from kafkactl.playground.bodies import cluster_body, controller_registration, listener, quorum_body, voter_node
-from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
-from kafkactl.playground.listening import Listening
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import metadata_record

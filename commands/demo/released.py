@@ -18,13 +18,13 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final, Literal
 
+from kafkactl.commands.demo.cluster import CONTROLLERS, Cluster
+from kafkactl.commands.demo.fleet import INVENTORY, NODES, PLAN, config_name, write_fleet
+from kafkactl.commands.demo.stage import environment, run_command
+from kafkactl.commands.demo.topics import BROKERS, TOPICS, DemoTopic
 from kafkactl.core.errors import FailedError, InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import first_with_dynamic_quorum
-from kafkactl.playground.cluster import CONTROLLERS, Cluster
-from kafkactl.playground.fleet import INVENTORY, NODES, PLAN, config_name, write_fleet
-from kafkactl.playground.stage import environment, run_command
-from kafkactl.playground.topics import BROKERS, TOPICS, DemoTopic
 
 _HOST: Final = "127.0.0.1"
 _JVM: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Final, Literal, Protocol, Self
 
-from kafkactl.playground.quorum import RANGES, FakeQuorum, directory_of
-from kafkactl.playground.topics import cluster_records
+from kafkactl.commands.demo.quorum import RANGES, FakeQuorum, directory_of
+from kafkactl.commands.demo.topics import cluster_records
 
 CONTROLLERS: Final[tuple[int, int, int]] = (1, 2, 3)
 _METADATA_VERSION: Final = 30  # Kafka 4.3

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkactl.playground.listening import Listening, exactly
+from kafkactl.commands.demo.listening import Listening, exactly
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.headers import request_header_version
 from kafkactl.protocol.schema.definitions import message, request, response

@@ -18,9 +18,9 @@ from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.playground.answers import DemoScene, DemoStep
-    from kafkactl.playground.demo import Demo
-    from kafkactl.playground.stage import Run
+    from kafkactl.commands.demo.answers import DemoScene, DemoStep
+    from kafkactl.commands.demo.run import Demo
+    from kafkactl.commands.demo.stage import Run
 
 SCENES = ("wedge", "fleet", "mount", "dryrun", "report")
 _NARROWEST = 20
@@ -58,8 +58,8 @@ def command(
 
     With --kafka six Java processes of released Kafka are the cluster instead.
     """
-    from kafkactl.playground.answers import ShownDemo
-    from kafkactl.playground.demo import DemoRequest, run_demo
+    from kafkactl.commands.demo.answers import ShownDemo
+    from kafkactl.commands.demo.run import DemoRequest, run_demo
 
     chosen = tuple(name for name in SCENES if name in (scenes or SCENES))
     if lists:
@@ -95,7 +95,7 @@ def _check_out(out: str, chosen: tuple[str, ...]) -> None:
 
 
 def _list(chosen: tuple[str, ...]) -> NoReturn:
-    from kafkactl.playground import scenes
+    from kafkactl.commands.demo import scenes
 
     rows = [(name, scenes.SCENES[name].title) for name in chosen]
     output.emit(

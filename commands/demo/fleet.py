@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from kafkactl.playground.cluster import CONTROLLERS
-from kafkactl.playground.topics import BROKERS
+from kafkactl.commands.demo.cluster import CONTROLLERS
+from kafkactl.commands.demo.topics import BROKERS
 
 NODES: Final = (*CONTROLLERS, *BROKERS)
 INVENTORY: Final = "fleet.toml"

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import kafkactl
+from kafkactl.commands.demo.cluster import Cluster
 from kafkactl.core.errors import FailedError
 from kafkactl.core.frozen import frozen
-from kafkactl.playground.cluster import Cluster
 
 PROGRAM: Final = "kafkactl"
 _SHOWN: Final = 2000  # characters of what a command printed, in an error
