@@ -28,7 +28,7 @@ from kafkactl.core.wording import first_few
 
 if TYPE_CHECKING:
     from kafkactl.status.api import AreaStatus, ClusterStatus
-    from kafkactl.tool.api.discovery import FoundCluster
+    from kafkactl.storage.api.discovery import FoundCluster
 
 KIND: Final = "status"
 _COLUMNS: Final = 80

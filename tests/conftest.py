@@ -17,7 +17,7 @@ import pytest
 
 from kafkactl.commands.framework.settings import peek_settings
 from kafkactl.files import processes
-from kafkactl.tool.io import host_nodes
+from kafkactl.storage.io import host_nodes
 from tests.answers import check_answer
 from tests.fakes.engine_checker import attach_to_every_engine
 from tests.hypothesis_profiles import load

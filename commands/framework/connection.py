@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
     from kafkactl.files.contexts import Target
     from kafkactl.kafka.client import Client
-    from kafkactl.tool.api.discovery import FoundCluster
-    from kafkactl.tool.discovery import NodeFile
+    from kafkactl.storage.api.discovery import FoundCluster
+    from kafkactl.storage.discovery import NodeFile
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -105,7 +105,7 @@ def find_cluster(connection: ConnectionArguments) -> FoundCluster:
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.commands.rendering import output
     from kafkactl.core.wording import first_few
-    from kafkactl.tool.api.discovery import find_cluster as find
+    from kafkactl.storage.api.discovery import find_cluster as find
 
     kept = click.get_current_context().meta
     if _FOUND in kept:  # a command that connects twice looks once, and reports once
@@ -132,7 +132,7 @@ def find_node_file(*, writes: bool = False) -> NodeFile:
     """
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.commands.rendering import output
-    from kafkactl.tool.api.discovery import find_node
+    from kafkactl.storage.api.discovery import find_node
 
     (file,) = find_node(current_settings().command, writes=writes, on_warning=_warn).files
     output.say(f"found: {file.title}")
@@ -189,7 +189,7 @@ def open_client(
         "on_warning": warn,
     }
     if found is not None and found.is_by_files:
-        from kafkactl.tool.api.discovery import connect_to_found
+        from kafkactl.storage.api.discovery import connect_to_found
 
         logins = connection.command_config, connection.controller_command_config
         return connect_to_found(found, command_config=logins[0], controller_command_config=logins[1], **limits)

@@ -9,7 +9,7 @@ from typing import Final
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
-from kafkactl.tool.discovery import FoundBy
+from kafkactl.storage.discovery import FoundBy
 
 
 class StatusVerdict(StrEnum):

@@ -24,8 +24,8 @@ from kafkactl.files import processes
 from kafkactl.net.transport import Address
 from kafkactl.status.answer import ClusterStatus
 from kafkactl.status.observation import ComparedSettings
-from kafkactl.tool.api.discovery import find_cluster
-from kafkactl.tool.io import host_nodes
+from kafkactl.storage.api.discovery import find_cluster
+from kafkactl.storage.io import host_nodes
 from tests.conftest import Run
 from tests.kafka.feature_cluster import DENIED, FakeNode
 from tests.kafka.feature_cluster import FakeCluster as LevelledCluster

@@ -26,7 +26,7 @@ from kafkactl.status.observation import (
     ObservedQuorum,
     PredictedFailure,
 )
-from kafkactl.tool.discovery import FoundBy
+from kafkactl.storage.discovery import FoundBy
 
 CLUSTER_ID = "ZmFrZS1xdW9ydW0tMTIzNA"
 NOW_MS = 1_700_000_000_000

@@ -22,7 +22,7 @@ from kafkactl.core.shown import json_text
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.protocol.redact import redacted_text
 from kafkactl.protocol.text.redact_config import redact_config
-from kafkactl.storage.api.node_files import release_of
+from kafkactl.storage.io.node_files import release_of
 
 if TYPE_CHECKING:
     from kafkactl.bundle.api.sources import Sources

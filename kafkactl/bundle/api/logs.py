@@ -27,7 +27,7 @@ from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.redact import Replacements, redact_runs
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
-from kafkactl.storage.api.node_files import read_node
+from kafkactl.storage.io.node_files import read_node
 from kafkactl.storage.model import QUORUM_STATE
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from kafkactl.status.observation import (
 )
 from kafkactl.status.prediction import QUICK_PARTITIONS, next_failure
 from kafkactl.status.registrations import registrations_of
-from kafkactl.tool.discovery import FoundBy
+from kafkactl.storage.discovery import FoundBy
 
 if TYPE_CHECKING:
     from kafkactl.cluster.quorum.observation import QuorumAnswer

@@ -10,10 +10,10 @@ from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.features.catalog.releases import newest_with_zookeeper
 from kafkactl.status.observation import HostNode
-from kafkactl.storage.api.node_files import read_node, release_of
 from kafkactl.storage.api.reading import NodeVerification, verify_node
 from kafkactl.storage.io.host_overrides import overrides_on_host
 from kafkactl.storage.io.host_release import releases_on_host
+from kafkactl.storage.io.node_files import read_node, release_of
 
 
 def observe_host(files: Iterable[str]) -> tuple[HostNode, ...]:

@@ -24,7 +24,6 @@ from kafkactl.storage.api.fleet import (
     whole_outcome,
 )
 from kafkactl.storage.api.format import FormattedDirectory, formatted_directories
-from kafkactl.storage.api.node_files import FilePath
 from kafkactl.storage.api.observation import NO_LIMIT, observe_for_format
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.fleet.check import ApplyRequest, NodeHere, check_apply, choose_nodes, requested_reformats
@@ -32,6 +31,7 @@ from kafkactl.storage.fleet.plan import of_node, together
 from kafkactl.storage.fleet.plan_check import request_of, scram_users
 from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode, parse_plan
 from kafkactl.storage.format.scram import ScramCredential
+from kafkactl.storage.io.node_files import FilePath
 from kafkactl.storage.model import Applied, FormatPlan, GuardOverrides, ObservedNode, Owner
 
 

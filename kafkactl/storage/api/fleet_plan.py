@@ -12,12 +12,12 @@ from kafkactl.core.frozen import changed, frozen
 from kafkactl.files.entropy import SystemSource, random_uuid
 from kafkactl.files.plan_files import check_plan_target, write_plan
 from kafkactl.kafka.api.exposure import file_exposure
-from kafkactl.storage.api.node_files import FilePath
 from kafkactl.storage.api.release import choose_release
 from kafkactl.storage.fleet import plan as planning
 from kafkactl.storage.fleet.plan import FleetRequest
 from kafkactl.storage.fleet.plan_file import FleetPlan, ShownPlan, render_plan, shown_plan
 from kafkactl.storage.io.fleet_inputs import read_fleet
+from kafkactl.storage.io.node_files import FilePath
 
 
 @frozen

@@ -9,7 +9,6 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.files.entropy import SystemSource
-from kafkactl.storage.api.node_files import FilePath, read_node
 from kafkactl.storage.api.observation import NO_LIMIT, observe_for_format
 from kafkactl.storage.api.release import (
     ChosenRelease,
@@ -18,6 +17,7 @@ from kafkactl.storage.api.release import (
     without_zookeeper_warnings,
 )
 from kafkactl.storage.format import plan as planning
+from kafkactl.storage.io.node_files import FilePath, read_node
 from kafkactl.storage.model import NamedLevel
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, blockers
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.storage.api.node_files import FilePath, read_node
 from kafkactl.storage.api.release import ChosenRelease, check_zookeeper, choose_release
 from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.io.host_overrides import HostOverrides, overrides_on_host
+from kafkactl.storage.io.node_files import FilePath, read_node
 
 if TYPE_CHECKING:
     from kafkactl.storage.config.node_config import NodeConfig

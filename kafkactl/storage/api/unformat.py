@@ -10,11 +10,11 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Outcome
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.files.filesystem import OsFilesystem
-from kafkactl.storage.api.node_files import FilePath, read_node
 from kafkactl.storage.api.release import choose_release
 from kafkactl.storage.format import unformat as planning
 from kafkactl.storage.io import apply_unformat as applying
 from kafkactl.storage.io.directories import observe_node
+from kafkactl.storage.io.node_files import FilePath, read_node
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding

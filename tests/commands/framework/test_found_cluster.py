@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.commands.demo.cluster import FakeCluster
-from kafkactl.tool.io import host_nodes
+from kafkactl.storage.io import host_nodes
 from tests.conftest import Run
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.files import processes
-from kafkactl.tool.io import host_nodes
+from kafkactl.storage.io import host_nodes
 from tests.conftest import Run
 from tests.storage.nodes import CLUSTER_ID, properties
 

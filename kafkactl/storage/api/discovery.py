@@ -10,7 +10,7 @@ from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import frozen
-from kafkactl.tool.discovery import (
+from kafkactl.storage.discovery import (
     FoundBy,
     HostNodes,
     NodeFile,
@@ -74,7 +74,7 @@ def find_cluster(
     and the error of a file that cannot be read as a configuration.
     """
     from kafkactl.kafka.api.connection import resolve_target, step_to_context
-    from kafkactl.tool.io.host_nodes import named_file, overrides_of_files
+    from kafkactl.storage.io.host_nodes import named_file, overrides_of_files
 
     named = tuple(named_file(path) for path in configs)
     target = resolve_target(
@@ -170,7 +170,7 @@ def connect_to_found(
 
 
 def _on_host(words: str, on_warning: ExposureCallback) -> tuple[HostNodes, tuple[Finding, ...]]:
-    from kafkactl.tool.io.host_nodes import host_nodes
+    from kafkactl.storage.io.host_nodes import host_nodes
 
     found, overridden = host_nodes()
     passed = (passed.finding(words) for passed in found.passed_over)

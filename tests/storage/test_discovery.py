@@ -7,7 +7,7 @@ import pytest
 from kafkactl.core.errors import InputError
 from kafkactl.features.catalog.releases import newest_release
 from kafkactl.storage.config.node_config import read_node_config
-from kafkactl.tool.discovery import (
+from kafkactl.storage.discovery import (
     NodeFile,
     PassedOver,
     check_one_cluster,

@@ -15,11 +15,11 @@ from kafkactl.files import processes
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.files.trust import distrust_of, user_name
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
-from kafkactl.storage.api.node_files import read_node
 from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.discovery import NAME_NODES, FoundBy, HostNodes, NodeFile, PassedOver, passed_over_zookeepers
 from kafkactl.storage.io.host_overrides import HostOverrides, overrides_on_host
 from kafkactl.storage.io.host_release import releases_of
-from kafkactl.tool.discovery import NAME_NODES, FoundBy, HostNodes, NodeFile, PassedOver, passed_over_zookeepers
+from kafkactl.storage.io.node_files import read_node
 
 FOLDERS: Final = ("/etc/kafka", "/opt/kafka/config")
 _NAMES: Final = (("server.properties",), ("broker.properties", "controller.properties"))

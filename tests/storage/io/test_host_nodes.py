@@ -9,9 +9,9 @@ import pytest
 
 from kafkactl.core.errors import InputError
 from kafkactl.files import processes
-from kafkactl.tool.api.discovery import connect_to_found, find_cluster, find_node
-from kafkactl.tool.discovery import FoundBy
-from kafkactl.tool.io import host_nodes
+from kafkactl.storage.api.discovery import connect_to_found, find_cluster, find_node
+from kafkactl.storage.discovery import FoundBy
+from kafkactl.storage.io import host_nodes
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 
