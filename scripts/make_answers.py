@@ -23,6 +23,7 @@ from kafkactl.dryrun.answer import PredictionsDict, ReportDict, ReportsDict
 from kafkactl.features.api.cluster import FeatureChange, LevelProof
 from kafkactl.features.api.description import FeatureDescription
 from kafkactl.features.api.levels import FeatureDependencies, VersionMapping
+from kafkactl.kafka.api.contexts import ContextChange, ContextsDict
 from kafkactl.metadata.api.difference import ImageDifference
 from kafkactl.metadata.api.image import ImageSummary, LintResult
 from kafkactl.metadata.api.tree import BrowsedPath
@@ -52,7 +53,6 @@ from kafkactl.tiered.answers import RemoteHistory, RemoteSegments
 from kafkactl.tiered.api.pages import TieredReport
 from kafkactl.tiered.api.verbs import Audit, Forecast, Saved
 from kafkactl.tool.api.answers import Completion, Explained, ExplainedIds, Schema, SchemaList
-from kafkactl.tool.api.contexts import ContextChange, ContextsDict
 from scripts.answers.schema import SchemaMaker
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "schemas" / "answers"

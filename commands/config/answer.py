@@ -8,7 +8,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.tool.api.contexts import ContextChange
+    from kafkactl.kafka.api.contexts import ContextChange
 
 _TONES = {"done": "good", "nothing-to-do": "good", "planned": "strong"}
 

@@ -19,6 +19,6 @@ from kafkactl.commands.framework.options import unasked_writing_options
 def command(name: str, dry_run: bool) -> None:
     """Remove a context. The client properties that it names are kept."""
     from kafkactl.commands.config.answer import tell
-    from kafkactl.tool.api.contexts import delete_context
+    from kafkactl.kafka.api.contexts import delete_context
 
     tell(delete_context(name, dry_run=dry_run))

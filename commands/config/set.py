@@ -45,7 +45,7 @@ def command(
     The path of the client properties is stored as an absolute path.
     """
     from kafkactl.commands.config.answer import tell
-    from kafkactl.tool.api.contexts import set_context
+    from kafkactl.kafka.api.contexts import set_context
 
     if [bootstrap_server, bootstrap_controller, bootstrap].count(None) < 2:
         raise click.UsageError(

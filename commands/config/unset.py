@@ -28,6 +28,6 @@ def command(name: str, key: tuple[str, ...], dry_run: bool) -> None:
     Without cluster-id a change is sent to any cluster that responds at the context's addresses.
     """
     from kafkactl.commands.config.answer import tell
-    from kafkactl.tool.api.contexts import unset_context
+    from kafkactl.kafka.api.contexts import unset_context
 
     tell(unset_context(name, [word.replace("-", "_") for word in key], dry_run=dry_run))

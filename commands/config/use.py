@@ -19,6 +19,6 @@ from kafkactl.commands.framework.options import unasked_writing_options
 def command(name: str, dry_run: bool) -> None:
     """Select the current context, used if no node and no context is named."""
     from kafkactl.commands.config.answer import tell
-    from kafkactl.tool.api.contexts import use_context
+    from kafkactl.kafka.api.contexts import use_context
 
     tell(use_context(name, dry_run=dry_run))

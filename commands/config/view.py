@@ -12,7 +12,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.tool.api.contexts import ContextDict, ContextsDict
+    from kafkactl.kafka.api.contexts import ContextDict, ContextsDict
 
 
 @leaf_command(
@@ -27,7 +27,7 @@ def command(name: str | None) -> None:
     The file contains only names, addresses, paths and ids; the content of client properties is not
     shown.
     """
-    from kafkactl.tool.api.contexts import list_contexts
+    from kafkactl.kafka.api.contexts import list_contexts
 
     emit("config.view", list_contexts(name), render=_show, listing="contexts")
 

@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
 def contexts(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
     """Return the contexts of `kafkactl config`."""
-    from kafkactl.tool.api.completion import context_words
+    from kafkactl.cluster.api.completion import context_words
 
     return items_of(((word, "") for word in context_words()), incomplete)
 
 
 def releases(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
     """Return the releases of Kafka."""
-    from kafkactl.tool.api.completion import release_words
+    from kafkactl.cluster.api.completion import release_words
 
     return items_of(((word, "") for word in release_words()), incomplete)
 
 
 def findings(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
     """Return the ids of findings and questions that `--accept` of a migration accepts."""
-    from kafkactl.tool.api.completion import accept_words
+    from kafkactl.migration.api.accepting import accept_words
 
     return items_of(((word, "") for word in accept_words()), incomplete)
 
 
 def refusals(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
     """Return the ids of refusals that `--accept` of a rollback accepts."""
-    from kafkactl.tool.api.completion import rollback_words
+    from kafkactl.migration.api.accepting import rollback_words
 
     return items_of(((word, "") for word in rollback_words()), incomplete)
 

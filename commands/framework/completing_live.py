@@ -21,14 +21,14 @@ MODE = "KAFKACTL_COMPLETION"
 
 def feature_levels(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
     """Complete NAME=LEVEL."""
-    from kafkactl.tool.api.completion import feature_words
+    from kafkactl.cluster.api.completion import feature_words
 
     return items_of(feature_words(_facts(ctx)), incomplete)
 
 
 def features(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
     """Complete NAME of a feature that is on."""
-    from kafkactl.tool.api.completion import feature_names
+    from kafkactl.cluster.api.completion import feature_names
 
     return items_of(feature_names(_facts(ctx)), incomplete)
 
@@ -60,19 +60,19 @@ def controller_list(ctx: click.Context, _param: click.Parameter, incomplete: str
 
 def topics(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
     """Complete the name of a topic."""
-    from kafkactl.tool.api.completion import topic_words
+    from kafkactl.cluster.api.completion import topic_words
 
     return items_of(topic_words(_facts(ctx)), incomplete)
 
 
 def _of_roles(ctx: click.Context, incomplete: str, *roles: str) -> Items:
-    from kafkactl.tool.api.completion import node_words
+    from kafkactl.cluster.api.completion import node_words
 
     return items_of(node_words(_facts(ctx), *roles), incomplete)
 
 
 def _facts(ctx: click.Context) -> dict[str, Any]:
+    from kafkactl.cluster.api.completion import cluster_facts
     from kafkactl.commands.framework.connection import connection_in
-    from kafkactl.tool.api.completion import cluster_facts
 
     return cluster_facts(**connection_in(ctx).target(), mode=os.environ.get(MODE, ""))

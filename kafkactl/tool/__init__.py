@@ -1,1 +1,1 @@
-"""The tool itself: contexts, completion, explanations."""
+"""The tool itself: explanations, schemas of answers."""

@@ -57,6 +57,6 @@ def test_words_are_completed(words, found):
 
 def test_negative_number_is_offered_to_no_shell():
     # It would be read as an option.
-    from kafkactl.tool.api.completion import node_words
+    from kafkactl.cluster.api.completion import node_words
 
     assert node_words({"brokers": [-1, 4], "controllers": [-7]}, "brokers", "controllers") == [("4", "broker")]

@@ -1,1 +1,1 @@
-"""Connections to a live cluster, and the findings about what a connection exposes."""
+"""Connections to a live cluster, what they expose, and the contexts that name them."""

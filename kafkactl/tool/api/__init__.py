@@ -1,1 +1,1 @@
-"""Operations on the tool itself: contexts, completion, explanations, argument files."""
+"""Operations on the tool itself: explanations, schemas of answers, argument files."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from kafkactl.change.clock import Deadline
+from kafkactl.cluster.api.completion import feature_words, node_words, topic_words
 from kafkactl.cluster.io.completion_facts import gather
 from kafkactl.cluster.io.quorum_assembly import assembled
 from kafkactl.cluster.io.quorum_view import expected_places
@@ -25,7 +26,6 @@ from kafkactl.protocol.framing import Response
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.rights import Login
 from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec
-from kafkactl.tool.api.completion import feature_words, node_words, topic_words
 from tests.campaigns.fuzz.target import Feed, Target, document_of
 from tests.protocol.random_messages import RANGES
 

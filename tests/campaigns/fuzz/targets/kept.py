@@ -14,6 +14,7 @@ from kafkactl.bundle.io.reading import open_bundle
 from kafkactl.bundle.manifest import parse_manifest
 from kafkactl.change.journal_lines import read_journal
 from kafkactl.change.plan_document import CHECKSUM, sealed
+from kafkactl.cluster.api.completion import harmless
 from kafkactl.core.errors import DecodeError, InputError, RefusedError
 from kafkactl.features.plan.plan_file import read_plan as read_feature_plan
 from kafkactl.files import word_cache
@@ -30,7 +31,6 @@ from kafkactl.quorum.recover.answer import plan_sha256, read_kept_plan
 from kafkactl.roll.observation import parse_observation as parse_roll_observation
 from kafkactl.storage.fleet.plan_file import node_format_plan, parse_plan, render_plan, shown_plan
 from kafkactl.storage.fleet.receipts import parse_receipt, render_receipt
-from kafkactl.tool.api.completion import harmless
 from tests.campaigns.fuzz.target import CORPUS, Feed, Target, UndeclaredError, document_of, scratch
 from tests.samples.hostile_inputs import CHANGE, ID, MIGRATION, chained, rechained
 from tests.storage.fleet.fleets import FleetBuilder

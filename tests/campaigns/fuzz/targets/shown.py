@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 from kafkactl.bundle.manifest import parse_manifest
 from kafkactl.bundle.page import index_page
+from kafkactl.cluster.api.completion import feature_names, feature_words, node_words, topic_words
 from kafkactl.commands.framework.shell_scripts import BashCompletion, FishCompletion
 from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.shown import visible
@@ -37,7 +38,6 @@ from kafkactl.report.model import (
 )
 from kafkactl.report.numbers import numbers_of
 from kafkactl.report.svg import draw
-from kafkactl.tool.api.completion import feature_names, feature_words, node_words, topic_words
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError, document_of
 from tests.campaigns.fuzz.targets.kept import MANIFEST
 from tests.dryrun.clusters import cluster
@@ -307,5 +307,5 @@ TARGETS = (
         declared=(InputError, DecodeError),
     ),
     Target(name="metrics", make=_metrics, reads=("report.metrics",)),
-    Target(name="completion", make=_completion, is_json=True, reads=("tool.api.completion",)),
+    Target(name="completion", make=_completion, is_json=True, reads=("cluster.api.completion",)),
 )

@@ -1,4 +1,4 @@
-"""The words that a shell completes: contexts, features and their levels, node ids, topics.
+"""The words that a shell completes: contexts, releases, features and their levels, node ids, topics.
 
 Completion never fails and never speaks: what cannot be learned in time is not offered.
 """
@@ -46,21 +46,6 @@ def release_words() -> list[str]:
     from kafkactl.features.catalog.releases import release_names
 
     return list(reversed(release_names()))
-
-
-def accept_words() -> list[str]:
-    """Return the ids of findings and questions that a run of a migration accepts."""
-    from kafkactl.migration.checks.ids import ids_by_check
-
-    of_checks = (id for ids in ids_by_check().values() for id in ids)
-    return sorted({*of_checks, "election-between-observations", "soak-too-short"})
-
-
-def rollback_words() -> list[str]:
-    """Return the ids of the refusals that a rollback of a migration accepts."""
-    from kafkactl.migration.steps.refusals import ACCEPTABLE
-
-    return sorted(ACCEPTABLE)
 
 
 def cluster_facts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.tool.api.completion import node_words
+from kafkactl.cluster.api.completion import node_words
 
 
 def test_node_with_two_roles_is_offered_once():
