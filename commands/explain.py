@@ -14,7 +14,7 @@ from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.protocol.schema.explanations import Explanation
+    from kafkactl.core.explanations import Explanation
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

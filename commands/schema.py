@@ -11,9 +11,9 @@ from click.shell_completion import CompletionItem
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.page import Page
+from kafkactl.core.answer_kinds import answer_kinds, answer_schema
 from kafkactl.core.errors import InputError
 from kafkactl.core.wording import did_you_mean
-from kafkactl.tool.api.answer_kinds import answer_kinds, answer_schema
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -54,7 +54,7 @@ def picture() -> str:
             "imports only what is below</text>",
             *drawn,
             f"<text x='{LEFT}' y='{height - 16}' {PROSE} font-size='12' fill='#5b6068'>"
-            "schemas/ holds data only: definitions, release tables, explanations. Read through protocol.schema.</text>",
+            "schemas/ holds data only: definitions, release tables, explanations. Read through core.data_files.</text>",
             "</svg>",
             "",
         ]

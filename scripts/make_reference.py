@@ -15,9 +15,9 @@ from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.commands.framework.options import CommonOption, ConnectionOption
 from kafkactl.commands.main import CONTEXT, PROGRAM, cli
-from kafkactl.protocol.schema.explanations import explanations
+from kafkactl.core.answer_kinds import answer_kinds, answer_schema
+from kafkactl.core.explanations import explanations
 from kafkactl.report.metrics import Metric, metrics
-from kafkactl.tool.api.answer_kinds import answer_kinds, answer_schema
 from scripts import make_api
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"

@@ -17,7 +17,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
-from kafkactl.protocol.schema.explanations import Explanation, explanations
+from kafkactl.core.explanations import Explanation, explanations
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 ROOT_PAGES: Final = {

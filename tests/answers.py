@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from kafkactl.tool.api.answer_kinds import answer_kinds, answer_schema
+from kafkactl.core.answer_kinds import answer_kinds, answer_schema
 from tests.schema_checker import jsonschema
 
 OF_THE_TESTS = {"sample"}

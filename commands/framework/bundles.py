@@ -67,8 +67,8 @@ def checked(bundle: OpenBundle, answer: dict[str, Any], kind: str) -> dict[str, 
     Raises InputError `invalid-bundle`, `bundle-too-new`.
     """
     from kafkactl._version import SCHEMA_VERSION
+    from kafkactl.core.answer_kinds import has_published_shape
     from kafkactl.core.errors import InputError
-    from kafkactl.tool.api.answer_kinds import has_published_shape
 
     version = answer.get("schema_version")
     if type(version) is int and version > SCHEMA_VERSION:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from kafkactl.core.data_files import read_data
 from kafkactl.core.shown import visible
 from kafkactl.core.wording import counted, size_text
-from kafkactl.protocol.schema.source import read_data
 
 _MOST_FINDINGS: Final = 50  # of a part; all are in its answer
 _SEVERITIES: Final = ("blocker", "warning", "info")

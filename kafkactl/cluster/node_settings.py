@@ -14,13 +14,13 @@ from enum import StrEnum
 from typing import Any, Final
 
 from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.data_files import read_data
 from kafkactl.core.findings import Finding, Severity, note, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
 from kafkactl.core.wording import plural, some
 from kafkactl.features.catalog.releases import Release
 from kafkactl.protocol.redact import BROKER, is_hidden_config
-from kafkactl.protocol.schema.source import read_data
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, parse_int
 

@@ -227,7 +227,7 @@ def _types() -> dict[str, dict[str, str]]:
 def _data(name: str) -> dict[str, Any]:
     import json  # error texts are redacted, too, and most of what fails reads no data
 
-    from kafkactl.protocol.schema.source import read_data
+    from kafkactl.core.data_files import read_data
 
     data: dict[str, Any] = json.loads(read_data(f"config/{name}.json"))
     return data

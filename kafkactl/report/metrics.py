@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from kafkactl.core.data_files import read_data
 from kafkactl.core.frozen import frozen
 from kafkactl.core.shown import visible
-from kafkactl.protocol.schema.source import read_data
 
 _FILE: Final = "metrics.toml"
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kafkactl.protocol.schema.explanations import explanations, renamed_ids
+from kafkactl.core.explanations import explanations, renamed_ids
 
 
 def test_id_is_explained(kafkactl):

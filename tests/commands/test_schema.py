@@ -5,7 +5,7 @@ import json
 import jsonschema
 import pytest
 
-from kafkactl.tool.api.answer_kinds import answer_kinds
+from kafkactl.core.answer_kinds import answer_kinds
 from tests.answers import published
 from tests.sampling import one_in
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.protocol.schema.explanations import explanations
+from kafkactl.core.explanations import explanations
 
 ROOT = Path(__file__).resolve().parents[2]
 

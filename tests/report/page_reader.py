@@ -7,7 +7,7 @@ import hashlib
 import re
 from html.parser import HTMLParser
 
-from kafkactl.protocol.schema.source import read_data
+from kafkactl.core.data_files import read_data
 
 EMPTY_ELEMENTS = {"meta", "link", "br", "hr", "img"}
 

@@ -13,8 +13,8 @@ import yaml
 
 from kafkactl.commands.demo.quorum import FakeQuorum
 from kafkactl.commands.framework.leaf import LeafCommand
+from kafkactl.core.answer_kinds import answer_schema
 from kafkactl.report.metrics import Metric, ending_text, metrics, metrics_text
-from kafkactl.tool.api.answer_kinds import answer_schema
 from scripts.make_reference import every_command
 from tests.conftest import Run
 from tests.report.exposition import samples

@@ -12,10 +12,10 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kafkactl.core.data_files import list_data, read_data
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.catalog.levels import changes_metadata_in, features_of, metadata_versions
 from kafkactl.features.catalog.releases import Release, known_releases
-from kafkactl.protocol.schema.source import list_data, read_data
 
 UNKNOWN_WAY = "unknown"
 _IDLE = "nothing:"

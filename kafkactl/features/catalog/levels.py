@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from kafkactl.core.data_files import read_data
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import (
     ELR_VERSION,
@@ -23,7 +24,6 @@ from kafkactl.core.kafka_names import (
     TRANSACTION_VERSION,
 )
 from kafkactl.features.catalog.releases import Release, release_names
-from kafkactl.protocol.schema.source import read_data
 from kafkactl.protocol.schema.spec import Versions
 
 _FEATURES = (KRAFT_VERSION, TRANSACTION_VERSION, GROUP_VERSION, ELR_VERSION, SHARE_VERSION, STREAMS_VERSION)

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.core.answers import plain_dict
+from kafkactl.core.explanations import explanations
 from kafkactl.core.findings import Finding, Severity, blockers
 from kafkactl.core.frozen import frozen
 from kafkactl.migration.api.answers import CheckCounts, MigrateCheck
@@ -17,7 +18,6 @@ from kafkactl.migration.io.journal_view import JournalView, read_journal_view
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.table import state_of_evidence
-from kafkactl.protocol.schema.explanations import explanations
 
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from kafkactl.core.data_files import read_data
 from kafkactl.core.frozen import frozen
-from kafkactl.protocol.schema.source import read_data
 
 Version: TypeAlias = tuple[int, int, int]
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from string import ascii_lowercase
 from typing import Final
 
+from kafkactl.core.data_files import read_data
+from kafkactl.core.explanations import renamed_ids
 from kafkactl.core.findings import Finding
-from kafkactl.protocol.schema.explanations import renamed_ids
-from kafkactl.protocol.schema.source import read_data
 
 UNKNOWN_ID: Final = "check-unknown"
 OBSERVED: Final = "X-SEEN"  # what the observation itself could not see or read

@@ -9,12 +9,12 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from kafkactl.core.data_files import read_data
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.wording import some
 from kafkactl.migration.checks.case import ON_ZOOKEEPER, CheckCase, Row
 from kafkactl.migration.zktree.znode import Hidden
 from kafkactl.protocol.redact import TOPIC, shown_config
-from kafkactl.protocol.schema.source import read_data
 from kafkactl.protocol.text.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from kafkactl.core.data_files import read_data
 from kafkactl.core.errors import SchemaError
 from kafkactl.protocol.schema.build import build_message
 from kafkactl.protocol.schema.dialect import parse_definition
-from kafkactl.protocol.schema.source import read_data
 from kafkactl.protocol.schema.spec import MessageSpec
 
 

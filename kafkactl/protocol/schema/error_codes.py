@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import functools
 
+from kafkactl.core.data_files import read_data
 from kafkactl.core.frozen import frozen
-from kafkactl.protocol.schema.source import read_data
 
 
 @frozen

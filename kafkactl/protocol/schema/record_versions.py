@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from kafkactl.protocol.schema.source import read_data
+from kafkactl.core.data_files import read_data
 
 
 @functools.cache

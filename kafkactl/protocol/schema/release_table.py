@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from kafkactl.core.data_files import read_data
 from kafkactl.core.errors import SchemaError
-from kafkactl.protocol.schema.source import read_data
 
 Version: TypeAlias = tuple[int, int, int]  # major, minor, patch
 

@@ -12,9 +12,9 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kafkactl.core.data_files import read_data
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.frozen import frozen
-from kafkactl.protocol.schema.source import read_data
 
 TOPIC_DENIED, CLUSTER_DENIED = 29, 31  # TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED
 _CLUSTER, _CODE = "cluster", "CLUSTER_AUTHORIZATION_FAILED"

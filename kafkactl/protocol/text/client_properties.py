@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
+from kafkactl.core.data_files import read_data
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
-from kafkactl.protocol.schema.source import read_data
 from kafkactl.protocol.text.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
 from kafkactl.protocol.text.places import place
 

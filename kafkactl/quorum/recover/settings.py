@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from kafkactl.core.answers import json_of
+from kafkactl.core.data_files import read_data
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image, Topic
-from kafkactl.protocol.schema.source import read_data
 from kafkactl.quorum.recover.folders import Adoptable
 from kafkactl.quorum.recover.seen import FolderKind, PartitionFolder
 

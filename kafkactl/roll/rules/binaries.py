@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
+from kafkactl.core.data_files import read_data
 from kafkactl.features.catalog.levels import supported_by
 from kafkactl.features.catalog.releases import Release
-from kafkactl.protocol.schema.source import read_data
 from kafkactl.protocol.schema.spec import Versions
 
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from kafkactl.core.data_files import read_data
 from kafkactl.core.frozen import frozen
-from kafkactl.protocol.schema.source import read_data
 from kafkactl.storage.config.keys import ReadingRules, ServerKey, rows_of, server_keys, value_problem
 
 _OF_LISTENER: Final = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)

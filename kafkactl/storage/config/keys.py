@@ -14,10 +14,10 @@ from types import MappingProxyType
 from typing import Any
 
 from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters
+from kafkactl.core.data_files import read_data
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.protocol.redact import is_misplaced, is_secret_text
-from kafkactl.protocol.schema.source import read_data
 from kafkactl.protocol.text.config_values import Problem
 from kafkactl.protocol.text.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
 from kafkactl.storage.config.plugin_classes import is_missing

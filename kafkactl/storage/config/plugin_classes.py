@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from kafkactl.protocol.schema.source import read_data
+from kafkactl.core.data_files import read_data
 
 _OWN = ("kafka.", "org.apache.kafka.")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from kafkactl.core.answers import json_of
+from kafkactl.core.explanations import Explanation
 from kafkactl.core.frozen import frozen
-from kafkactl.protocol.schema.explanations import Explanation
 
 
 class Completion(TypedDict):

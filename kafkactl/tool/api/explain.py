@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from kafkactl.core import explanations as texts
+from kafkactl.core.explanations import Explanation
 from kafkactl.core.frozen import changed
+from kafkactl.core.kafka_lines import ids_by_line
 from kafkactl.migration.checks.ids import UNKNOWN_ID, id_of_number, ids_by_check
-from kafkactl.protocol.schema import explanations as texts
-from kafkactl.protocol.schema.explanations import Explanation
-from kafkactl.protocol.schema.kafka_lines import ids_by_line
 
 
 def explain(text: str) -> list[Explanation]:

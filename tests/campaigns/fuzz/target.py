@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.core.errors import DecodeError, InputError, KafkactlError
-from kafkactl.protocol.schema.explanations import explanations
+from kafkactl.core.explanations import explanations
 
 HERE = Path(__file__).parent
 CORPUS, FAILED = HERE / "corpus", HERE / "failed"

@@ -15,10 +15,10 @@ import pytest
 
 from kafkactl.bundle.io.writing import StagedMembers, write_bundle
 from kafkactl.bundle.manifest import Manifest, PartError, PartResult
+from kafkactl.core.answer_kinds import answer_schema
 from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.core.values import Uuid
 from kafkactl.migration.io.save import save_observation
-from kafkactl.tool.api.answer_kinds import answer_schema
 from tests.commands import test_secrets_hidden as planted
 from tests.conftest import Run
 from tests.kafka.quorum_nodes import Quorum, running

@@ -19,6 +19,7 @@ from kafkactl.commands.quorum.page import kafka_page, quorum_page
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.plain import render
 from kafkactl.commands.rendering.terminal import show
+from kafkactl.core.answer_kinds import has_published_shape
 from kafkactl.core.answers import plain_values
 from kafkactl.core.values import Role
 from kafkactl.protocol.api_versions import NodeVersions
@@ -26,7 +27,6 @@ from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.schema.definitions import response
 from kafkactl.quorum.api import QuorumDescription
 from kafkactl.quorum.health import check_health
-from kafkactl.tool.api.answer_kinds import has_published_shape
 from tests.kafka.quorum_nodes import CLUSTER_ID, Quorum, directory, running
 from tests.protocol.random_messages import random_message
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kafkactl.tool.api.answer_kinds import answer_schema, has_published_shape
+from kafkactl.core.answer_kinds import answer_schema, has_published_shape
 from tests.conftest import Run
 from tests.tiered.logs import FINISHED, TIERED, LogOf, Topic, observed, partition_seen, save_observation, segment_uuid
 

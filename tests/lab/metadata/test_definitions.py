@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 import tomli
 
+from kafkactl.core.data_files import read_data
 from kafkactl.protocol.schema.build import build_message
 from kafkactl.protocol.schema.definitions import message, message_names, metadata_record_names
 from kafkactl.protocol.schema.dialect import parse_definition
-from kafkactl.protocol.schema.source import read_data
 from kafkactl.protocol.schema.spec import MessageSpec
 from tests.lab.harness import maven, releases
 from tests.protocol.schema.layouts import FieldLayout, layout_at

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.core.explanations import explanations
 from kafkactl.core.findings import Finding
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.checks.restarts import ROWS
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.protocol.schema.explanations import explanations
 from tests.lab.migration.cluster import FIRST_CONTROLLER, MigrationCluster
 from tests.lab.migration.driving.driven import Driven
 from tests.lab.migration.kazoo_session import kazoo_session

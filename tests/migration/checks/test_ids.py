@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.core.explanations import explanations
 from kafkactl.core.findings import Severity, warning
 from kafkactl.migration.checks.ids import (
     UNKNOWN_ID,
@@ -16,7 +17,6 @@ from kafkactl.migration.checks.ids import (
 )
 from kafkactl.migration.checks.registry import ROWS, check, open_questions
 from kafkactl.migration.observed.observation import ServerSeen
-from kafkactl.protocol.schema.explanations import explanations
 from tests.migration.checks.cases import CASES
 from tests.migration.observations import OPEN_AT_M0, world
 

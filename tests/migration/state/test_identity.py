@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.core.explanations import explanations
 from kafkactl.core.findings import Outcome, blockers
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
@@ -16,7 +17,6 @@ from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.forward import next_step, plan_forward
 from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.migration.steps.table import observed_state, state_of_evidence
-from kafkactl.protocol.schema.explanations import explanations
 from tests.migration.observations import uuid
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, Seen, answering, properties
 from tests.migration.zk_trees import CLUSTER_ID

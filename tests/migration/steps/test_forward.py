@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.core.explanations import explanations
 from kafkactl.core.findings import Outcome
 from kafkactl.core.frozen import changed
 from kafkactl.migration.driver.gate import gates_of
@@ -17,7 +18,6 @@ from kafkactl.migration.steps.m4 import witnesses
 from kafkactl.migration.steps.m5 import expected_copy
 from kafkactl.migration.steps.step import Barrier, File, Move, Way
 from kafkactl.migration.steps.table import State, state_of_evidence
-from kafkactl.protocol.schema.explanations import explanations
 from tests.migration.observations import world
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, ZK, Seen
 from tests.migration.steps.test_table import SITUATIONS, partial

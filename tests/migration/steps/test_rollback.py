@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.core.explanations import explanations
 from kafkactl.core.findings import Outcome, Severity, warning
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Uuid
@@ -21,7 +22,6 @@ from kafkactl.migration.steps.rollback import Step, plan_rollback
 from kafkactl.migration.steps.rollback_case import Remembered
 from kafkactl.migration.steps.step import File, Move, Progress, Way
 from kafkactl.migration.steps.table import State, observed_state
-from kafkactl.protocol.schema.explanations import explanations
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, ZK, Seen, without
 from tests.migration.steps.test_table import SITUATIONS, partial
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.core.explanations import explanations
 from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.steps.definition import Band, Row
 from kafkactl.migration.steps.table import TABLE, State, observed_state
-from kafkactl.protocol.schema.explanations import explanations
 from tests.migration.state.states_seen import COPY_END, HEALTHY, KR, MIG, ZK, Seen, without
 
 _M0, _M3, _M4, _M5, _M6, _M7, _M8 = (HEALTHY[name] for name in ("M0", "M3", "M4", "M5", "M6", "M7", "M8"))

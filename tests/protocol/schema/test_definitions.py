@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafkactl.core import data_files
 from kafkactl.core.errors import SchemaError
-from kafkactl.protocol.schema import definitions, source
+from kafkactl.protocol.schema import definitions
 from kafkactl.protocol.schema.definitions import (
     control_record,
     message,
@@ -28,8 +29,8 @@ def every_field(fields: tuple[FieldSpec, ...]) -> Iterator[FieldSpec]:
 
 
 def test_every_definition_file_is_in_the_index_and_back() -> None:
-    files = {name for folder in FOLDERS for name in source.list_data(folder, ".json")}
-    index = json.loads(source.read_data("index.json"))["folders"]
+    files = {name for folder in FOLDERS for name in data_files.list_data(folder, ".json")}
+    index = json.loads(data_files.read_data("index.json"))["folders"]
     assert files == {f"{folder}/{name}.json" for folder in FOLDERS for name in index[folder]}
     names = [name for folder in FOLDERS for name in index[folder]]
     assert len(names) == len(set(names)) == len(message_names())
@@ -53,7 +54,7 @@ def test_no_field_is_never_there() -> None:
 
 
 def test_api_keys_are_unique_and_lead_to_the_message() -> None:
-    index = json.loads(source.read_data("index.json"))
+    index = json.loads(data_files.read_data("index.json"))
     for table, find in (("metadata", metadata_record), ("request", request), ("response", response)):
         for key, name in index[table].items():
             assert find(int(key)).name == name
@@ -66,7 +67,7 @@ def test_api_keys_are_unique_and_lead_to_the_message() -> None:
 
 
 def test_request_and_response_come_in_pairs() -> None:
-    index = json.loads(source.read_data("index.json"))
+    index = json.loads(data_files.read_data("index.json"))
     for key, name in index["request"].items():
         assert index["response"][key] == name.removesuffix("Request") + "Response"
         assert request(int(key)).valid_versions == response(int(key)).valid_versions
@@ -104,7 +105,7 @@ def test_one_message_costs_one_definition_file(monkeypatch: pytest.MonkeyPatch) 
 
     def counted(name: str) -> bytes:
         opened.append(name)
-        return source.read_data(name)
+        return data_files.read_data(name)
 
     monkeypatch.setattr(definitions, "read_data", counted)
     for cached in (definitions.message, definitions._index, definitions._folder_of):
@@ -115,8 +116,8 @@ def test_one_message_costs_one_definition_file(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_file_that_defines_another_message_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = source.read_data("index.json")
-    other = source.read_data("metadata/NoOpRecord.json")
+    index = data_files.read_data("index.json")
+    other = data_files.read_data("metadata/NoOpRecord.json")
     monkeypatch.setattr(definitions, "read_data", lambda name: index if name == "index.json" else other)
     definitions.message.cache_clear()
     with pytest.raises(SchemaError, match="defines NoOpRecord"):

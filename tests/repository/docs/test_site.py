@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from kafkactl.protocol.schema.explanations import explanations
+from kafkactl.core.explanations import explanations
 from scripts import site_hooks
 from tests.repository.tree import ROOT
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafkactl.protocol.schema.explanations import explanations
+from kafkactl.core.explanations import explanations
 from tests.repository.language.glossary import PRONOUN, banned_in_names, banned_words
 from tests.repository.tree import ROOT, nodes, product_files, python_files, shown, text_of
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from kafkactl.protocol.schema.explanations import explanations
+from kafkactl.core.explanations import explanations
 from tests.repository.tree import nodes, product_files, shown
 
 ID_NAMES = ("id", "id_", "finding_id", "error_id")

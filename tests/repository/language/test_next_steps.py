@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.protocol.schema.explanations import explanations
+from kafkactl.core.explanations import explanations
 from tests.repository.language.test_ids import ID_NAMES, _parameters
 from tests.repository.tree import nodes, product_files, shown
 

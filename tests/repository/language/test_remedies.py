@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kafkactl.protocol.schema.explanations import explanations
+from kafkactl.core.explanations import explanations
 from tests.repository.tree import ROOT
 
 PAGE = ROOT / "docs" / "proof" / "remedies.md"

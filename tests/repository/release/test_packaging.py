@@ -13,8 +13,8 @@ import tomli
 
 from kafkactl._version import __version__
 from kafkactl.commands.framework.lazy_group import LazyGroup
-from kafkactl.protocol.schema.explanations import explanations
-from kafkactl.tool.api.answer_kinds import answer_kinds
+from kafkactl.core.answer_kinds import answer_kinds
+from kafkactl.core.explanations import explanations
 from scripts import make_man, make_reference, try_dist
 from tests.repository.tree import ROOT, product_files, shown
 
@@ -108,8 +108,8 @@ def test_command_of_every_group_is_tried():
 
 def test_tree_runs_uninstalled():
     script = (
-        "import kafkactl.commands.main as main, kafkactl.protocol.schema.source as source;"
-        "print(main.__file__); source.read_data('explain/common.toml')"
+        "import kafkactl.commands.main as main, kafkactl.core.data_files as data_files;"
+        "print(main.__file__); data_files.read_data('explain/common.toml')"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
     assert Path(run.stdout.strip()) in (ROOT / "kafkactl/commands/main.py", ROOT / "commands/main.py")

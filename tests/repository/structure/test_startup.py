@@ -14,8 +14,8 @@ HEAVY = {
     "pydantic", "rich", "yaml", "kazoo", "pyspark", "google_crc32c", "tomli", "tomllib", "jinja2", "numpy", "pyarrow",
     "ssl", "asyncio", "http", "email", "unittest", "subprocess", "secrets", "importlib.metadata", "json",
     "inspect", "ast", "dis", "platform", "shutil", "pathlib", "urllib.parse",
-    "kafkactl.protocol.schema", "kafkactl.protocol.codec", "kafkactl.features", "kafkactl.storage", "kafkactl.files",
-    "kafkactl.kafka",
+    "kafkactl.core.data_files", "kafkactl.protocol.schema", "kafkactl.protocol.codec", "kafkactl.features",
+    "kafkactl.storage", "kafkactl.files", "kafkactl.kafka",
 }  # fmt: skip
 # What an editable installation loads with the interpreter to find the package is forgotten first.
 FORGET = """import sys

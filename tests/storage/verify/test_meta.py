@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.protocol.schema.explanations import explanations
+from kafkactl.core.explanations import explanations
 from tests.lab.storage.verify_damage import added, folder, holds, linked, removed, replaced, steps
 from tests.storage.verify.nodes import blocker_ids, two
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.protocol.schema.explanations import explanations
+from kafkactl.core.explanations import explanations
 from tests.lab.storage.verify_damage import cut, holds, removed, replaced
 from tests.storage.verify.nodes import CHECKPOINT, SEGMENT, blocker_ids
 

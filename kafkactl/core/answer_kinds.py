@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union
 
-from kafkactl.protocol.schema.source import list_data, read_data
+from kafkactl.core.data_files import list_data, read_data
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

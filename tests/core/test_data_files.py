@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.core.data_files import list_data, read_data
 from kafkactl.core.errors import SchemaError
-from kafkactl.protocol.schema.source import list_data, read_data
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_data_is_read_by_name() -> None:
@@ -33,13 +33,12 @@ def test_missing_folder_is_our_fault_and_says_so() -> None:
 
 
 def test_data_next_to_the_package_is_found_where_the_link_is_lost(tmp_path: Path) -> None:
-    names = ("__init__.py", "_version.py", "protocol/__init__.py", "protocol/schema/__init__.py")
-    for name in (*names, "protocol/schema/source.py"):
+    for name in ("__init__.py", "_version.py"):
         copy(tmp_path, name)
     for path in sorted((ROOT / "kafkactl" / "core").glob("*.py")):
         copy(tmp_path, f"core/{path.name}")
     (tmp_path / "schemas").mkdir()
-    program = "from kafkactl.protocol.schema.source import read_data; print(read_data('x.toml'))"
+    program = "from kafkactl.core.data_files import read_data; print(read_data('x.toml'))"
     without = _run(program, tmp_path)
     assert "the data file schemas/x.toml" in without.stderr
     (tmp_path / "schemas" / "x.toml").write_text("there")

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kafkactl.tool.api.answer_kinds import answer_kinds, answer_schema, has_published_shape
+from kafkactl.core.answer_kinds import answer_kinds, answer_schema, has_published_shape
 from tests.sampling import one_in
 
 VALUES = [None, True, 1, "1", [], {}, [None], {"a": None}, "done", 1.5]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafkactl.core.errors import InputError
-from kafkactl.protocol.schema.explanations import explanations
-from kafkactl.protocol.schema.kafka_lines import ids_by_line, kafka_lines
+from kafkactl.core.explanations import explanations
+from kafkactl.core.kafka_lines import ids_by_line, kafka_lines
 from kafkactl.storage.config import kraft
 from kafkactl.tool.api.explain import explain, kafka_text
 from tests.repository.tree import ROOT

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 import tomli
 
-from kafkactl.protocol.schema.explanations import explanations
-from kafkactl.protocol.schema.source import read_data
+from kafkactl.core.data_files import read_data
+from kafkactl.core.explanations import explanations
 
 _FILE: Final = "kafka_lines.toml"
 _NO_ID: Final = "no-id"  # the key of lines that lead to no id

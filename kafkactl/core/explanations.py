@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import tomli
 
 from kafkactl.core.answers import by_fields
+from kafkactl.core.data_files import list_data, read_data
 from kafkactl.core.errors import InputError, SchemaError
 from kafkactl.core.frozen import frozen
-from kafkactl.protocol.schema.source import list_data, read_data
 
 _SHORTER = "Give the sentence of the line alone, without its time and class. "
 
