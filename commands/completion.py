@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypedDict
+
 import click
 from click.shell_completion import get_completion_class
 
@@ -10,6 +12,13 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.page import Page
+
+
+class Completion(TypedDict):
+    """The answer `completion`."""
+
+    shell: Literal["bash", "zsh", "fish"]
+    script: str
 
 
 @leaf_command(

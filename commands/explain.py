@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from kafkactl.tool.api.explain import explanations, question_ids
+    from kafkactl.core.explanations import explanations
+    from kafkactl.migration.api.explaining import question_ids
 
-    ids = sorted([*(explanation.id for explanation in explanations()), *question_ids()])
+    ids = sorted([*explanations(), *question_ids()])
     return [CompletionItem(id) for id in ids if id.startswith(incomplete)]
 
 
@@ -43,20 +44,21 @@ def command(text: str | None, all_ids: bool) -> None:
     explained under its present name. A line of Kafka's log or an error text of Kafka, in quotes, leads to the findings
     that explain the text.
     """
-    from kafkactl.tool.api.answers import Explained, ExplainedIds
-    from kafkactl.tool.api.explain import explain, explanations, id_of_earlier_number, kafka_text, renamed_from
+    from kafkactl.core.explanations import Explained, ExplainedIds, explanations, renamed_ids
+    from kafkactl.core.kafka_lines import kafka_text
+    from kafkactl.migration.api.explaining import explain, id_of_earlier_number
 
     if all_ids == (text is not None):
         raise click.UsageError("Give one ID, or --list.")
     if text is None:
-        every = explanations()
+        every = tuple(explanations().values())
         output.emit(
             "explain.list",
-            ExplainedIds(explanations=tuple(every)),
+            ExplainedIds(explanations=every),
             render=lambda page, _: page.table(("id", "cause"), ((row.id, row.cause) for row in every)),
             listing="explanations",
         )
-    found, renamed = explain(text), renamed_from(text)
+    found, renamed = explain(text), text if text in renamed_ids() else None
     if id := id_of_earlier_number(text):
         output.say(f"{text} is a number of an earlier version: use `kafkactl explain {id}`", "dim")
     said = {each.id: kafka_text(text, each.id) for each in found}

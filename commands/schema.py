@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypedDict
 
 import click
 from click.shell_completion import CompletionItem
@@ -14,6 +14,26 @@ from kafkactl.commands.rendering.page import Page
 from kafkactl.core.answer_kinds import answer_kinds, answer_schema
 from kafkactl.core.errors import InputError
 from kafkactl.core.wording import did_you_mean
+
+
+class Schema(TypedDict):
+    """The answer `schema`."""
+
+    title: str
+    """The kind that the schema describes."""
+
+
+class KnownKind(TypedDict):
+    """A line of `schema --list`."""
+
+    name: str
+    about: str
+
+
+class SchemaList(TypedDict):
+    """The answer `schema.list`."""
+
+    kinds: list[KnownKind]
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

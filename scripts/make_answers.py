@@ -12,11 +12,14 @@ from kafkactl.bundle.manifest import Manifest
 from kafkactl.cluster.api.list import NodeList
 from kafkactl.cluster.api.registration import UnregisterResult
 from kafkactl.cluster.api.settings import SettingsVerification
+from kafkactl.commands.completion import Completion
 from kafkactl.commands.demo.answers import SceneList, ShownDemo
+from kafkactl.commands.schema import Schema, SchemaList
 from kafkactl.commands.storage.random_uuid import NewUuid
 from kafkactl.commands.tiered.leftovers import LeftoverList
 from kafkactl.commands.tiered.shown import WithFiles
 from kafkactl.core.errors import ErrorAnswer
+from kafkactl.core.explanations import Explained, ExplainedIds
 from kafkactl.core.findings import Finding
 from kafkactl.dryrun.answer import Answer as Prediction
 from kafkactl.dryrun.answer import PredictionsDict, ReportDict, ReportsDict
@@ -52,7 +55,6 @@ from kafkactl.storage.api.unformat import UnformatResult
 from kafkactl.tiered.answers import RemoteHistory, RemoteSegments
 from kafkactl.tiered.api.pages import TieredReport
 from kafkactl.tiered.api.verbs import Audit, Forecast, Saved
-from kafkactl.tool.api.answers import Completion, Explained, ExplainedIds, Schema, SchemaList
 from scripts.answers.schema import SchemaMaker
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "schemas" / "answers"

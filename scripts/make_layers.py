@@ -27,7 +27,7 @@ PROSE = "font-family='system-ui, -apple-system, Segoe UI, sans-serif'"
 FACE = ("#eef4fb", "#3b6ea5")
 WORLD = ("#fdf1e3", "#c0741a")
 PURE = ("#eef7ee", "#3d8b4f")
-_EDGES = ("files", "kafka", "net", "spark", "tool")
+_EDGES = ("files", "kafka", "net", "spark")
 
 
 def picture() -> str:

@@ -100,7 +100,7 @@ def find_cluster(connection: ConnectionArguments) -> FoundCluster:
     """Return the source of a read-only command's cluster: its arguments, a context, or this host.
 
     Warnings are shown on stderr, those on nodes that were passed over among them. Raises as
-    `tool.api.discovery.find_cluster`.
+    `storage.api.discovery.find_cluster`.
     """
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.commands.rendering import output
@@ -128,7 +128,7 @@ def open_reading_client(connection: ConnectionArguments) -> Client:
 def find_node_file(*, writes: bool = False) -> NodeFile:
     """Return the configuration of the one node of this host, for a command without -c.
 
-    Shown on stderr, as `find_cluster` does. Raises as `tool.api.discovery.find_node`.
+    Shown on stderr, as `find_cluster` does. Raises as `storage.api.discovery.find_node`.
     """
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.commands.rendering import output

@@ -91,9 +91,9 @@ def _has_sent() -> bool:
 
 def redacted(text: str) -> str:
     """Return the text with everything that looks like a password left out."""
-    from kafkactl.tool.api import text as texts
+    from kafkactl.protocol.redact import redacted_text
 
-    return texts.redacted(text)
+    return redacted_text(text)
 
 
 def _object(

@@ -161,10 +161,10 @@ def _expand(args: list[str], *, within: tuple[str, ...]) -> list[str]:
 
 
 def _read_lines(path: str) -> list[str]:
-    from kafkactl.tool.api.text import read_argument_file
+    from kafkactl.files.input_files import InputKind, read_whole
 
     try:
-        text = read_argument_file(path)
+        text = read_whole(path, InputKind.ARGUMENTS).decode("utf-8")
     except OSError as error:
         raise click.UsageError(f"Cannot read the argument file {path!r}: {error.strerror}.") from error
     except UnicodeDecodeError as error:

@@ -25,10 +25,8 @@ class ProgressLines:
     """
 
     def __init__(self, *, is_terminal: bool | None = None, clock: Clock | None = None) -> None:
-        from kafkactl.tool.api.clock import SystemClock
-
-        self._clock = clock or SystemClock()
-        self._began_ms = self._clock.now_ms()
+        self._now_ms = _now_ms if clock is None else clock.now_ms
+        self._began_ms = self._now_ms()
         on_screen = sys.stderr.isatty() if is_terminal is None else is_terminal
         self._again_ms = _AGAIN_ON_SCREEN_MS if on_screen else _AGAIN_IN_LOG_MS
         self._waits = ""
@@ -44,7 +42,7 @@ class ProgressLines:
 
     def line(self, text: str, tone: str = "plain") -> None:
         """Write a line with its time."""
-        since_s = int((self._clock.now_ms() - self._began_ms) // 1000)
+        since_s = int((self._now_ms() - self._began_ms) // 1000)
         output.say(f"{time.strftime('%H:%M:%S')} +{since_s // 60}:{since_s % 60:02}  {text}", tone)
         sys.stderr.flush()
 
@@ -57,7 +55,7 @@ class ProgressLines:
         sys.stderr.flush()
 
     def _wait(self, event: Event) -> None:
-        now_ms = self._clock.now_ms()
+        now_ms = self._now_ms()
         seen = f"; {event.seen}" if event.seen else ""
         if event.text != self._waits:
             self._waits, self._since_ms, self._printed_ms = event.text, now_ms, now_ms
@@ -67,3 +65,7 @@ class ProgressLines:
             seen = f"; last observed: {event.seen}" if event.seen else ""
             short = event.text.partition(" (")[0]
             self.line(f"waiting since {(now_ms - self._since_ms) / 1000:.0f} s for {short}{seen}", "dim")
+
+
+def _now_ms() -> float:
+    return time.monotonic() * 1000

@@ -89,11 +89,11 @@ class AcceptedWord(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the word; an id that no finding has accepts nothing, and is a usage error."""
+        from kafkactl.core.explanations import explanations
         from kafkactl.core.wording import did_you_mean
-        from kafkactl.tool.api.explain import explanations
 
         id, at, node = str(value).partition("@")
-        known = [explanation.id for explanation in explanations()]
+        known = explanations()
         if id not in known:
             self.fail(f"there is no finding {id!r}.{did_you_mean(id, known)}", param, ctx)
         if at and not (node.isascii() and node.isdigit() and len(node) <= 10):

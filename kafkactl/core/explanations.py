@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import tomli
 
-from kafkactl.core.answers import by_fields
+from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.data_files import list_data, read_data
 from kafkactl.core.errors import InputError, SchemaError
 from kafkactl.core.frozen import frozen
@@ -28,6 +28,26 @@ class Explanation:
     remedy: str
 
     to_dict = by_fields
+
+
+@frozen
+class Explained:
+    """The answer `explain`."""
+
+    explanation: Explanation
+    renamed_from: str | None
+    """The id that was asked for, where it has a new name; None otherwise."""
+
+    to_dict = json_of("**explanation", "renamed_from", kind="explain")
+
+
+@frozen
+class ExplainedIds:
+    """The answer `explain.list`."""
+
+    explanations: tuple[Explanation, ...]
+
+    to_dict = json_of("explanations", kind="explain.list")
 
 
 @functools.cache
@@ -49,7 +69,7 @@ def renamed_ids() -> Mapping[str, str]:
     return dict(tomli.loads(read_data("renamed_ids.toml").decode("utf-8"))["renamed"])
 
 
-def explain(id: str) -> Explanation:
+def explain_id(id: str) -> Explanation:
     """Return the explanation of this id, or of the one it was renamed to.
 
     Raises InputError `unknown-id` that names the nearest ids.

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import tomli
 
 from kafkactl.core.data_files import read_data
-from kafkactl.core.explanations import explanations
+from kafkactl.core.explanations import Explanation, explain_id, explanations, renamed_ids
 
 _FILE: Final = "kafka_lines.toml"
 _NO_ID: Final = "no-id"  # the key of lines that lead to no id
@@ -66,6 +66,31 @@ def ids_by_line(line: str) -> list[tuple[str, str]]:
     for text in found:
         best.setdefault(text.id, text.text)
     return list(best.items())[:_MOST]
+
+
+def explain_text(text: str) -> list[Explanation]:
+    """Return the explanation of an id, or those of a line of Kafka's log or an error text, the best first.
+
+    Raises InputError `unknown-id`, which names the nearest ids.
+    """
+    return [explain_id(id) for id in ([text] if _is_id(text) else _ids(text))]
+
+
+def kafka_text(text: str, id: str) -> str | None:
+    """Return the text of Kafka by which a line led to an id; None if the line is an id itself."""
+    return None if _is_id(text) else dict(ids_by_line(text)).get(id)
+
+
+def _ids(line: str) -> list[str]:
+    words = "-".join(re.findall(r"[a-z0-9]+", line.lower()))
+    found = [id for id, _ in ids_by_line(line)]
+    if words in explanations():
+        found = [words, *(id for id in found if id != words)]
+    return found or [line]
+
+
+def _is_id(text: str) -> bool:
+    return text in explanations() or text in renamed_ids()
 
 
 def _plain(text: str) -> str:

@@ -10,9 +10,8 @@ import pytest
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.explanations import explanations
-from kafkactl.core.kafka_lines import ids_by_line, kafka_lines
+from kafkactl.core.kafka_lines import explain_text, ids_by_line, kafka_lines, kafka_text
 from kafkactl.storage.config import kraft
-from kafkactl.tool.api.explain import explain, kafka_text
 from tests.repository.tree import ROOT
 
 VERIFY = ROOT / "kafkactl" / "storage" / "verify"
@@ -62,7 +61,7 @@ IN_SEVERAL_LINES = {"Unable to register broker", "JAAS config"}  # Parts of line
     ],
 )
 def test_line_of_kafka_leads_to_its_id(line: str, id: str):
-    assert id in [explanation.id for explanation in explain(line)]
+    assert id in [explanation.id for explanation in explain_text(line)]
     assert id in dict(ids_by_line(line if "Exception" in line else line.upper()))
 
 
@@ -96,7 +95,7 @@ def test_shortened_line_leads_to_its_id():
     ],
 )
 def test_line_leads_to_the_likeliest_id_first(line: str, id: str):
-    assert explain(line)[0].id == id
+    assert explain_text(line)[0].id == id
 
 
 @pytest.mark.parametrize(
@@ -172,7 +171,7 @@ def test_line_leads_to_the_likeliest_id_first(line: str, id: str):
     ],
 )
 def test_line_of_a_real_log_leads_to_its_cause_alone_or_first(line: str, id: str):
-    assert explain(line)[0].id == id
+    assert explain_text(line)[0].id == id
 
 
 @pytest.mark.parametrize(
@@ -196,14 +195,14 @@ def test_line_with_another_cause_leads_to_no_id(line: str):
 
 
 def test_id_in_words_leads_to_the_id():
-    assert [found.id for found in explain("duplicate voter")] == ["duplicate-voter"]
-    assert explain("DUPLICATE_VOTER")[0].id == "duplicate-voter"
+    assert [found.id for found in explain_text("duplicate voter")] == ["duplicate-voter"]
+    assert explain_text("DUPLICATE_VOTER")[0].id == "duplicate-voter"
 
 
 @pytest.mark.parametrize("line", ["the broker is slow", "error", "started", "a b c d e f g h i j"])
 def test_line_without_a_known_text_is_refused(line: str):
     with pytest.raises(InputError) as caught:
-        explain(line)
+        explain_text(line)
     assert caught.value.id == "unknown-id"
     assert "Did you mean" not in (caught.value.next_step or "")
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 Node = TypeVar("Node", bound=ast.AST)
 ROOT = Path(__file__).resolve().parents[2]
 # Packages at the edge, and the parts of a capability that may touch the world.
-EDGES = ("files", "jobs", "kafka", "net", "spark", "tool")
+EDGES = ("files", "jobs", "kafka", "net", "spark")
 IMPURE_PARTS = frozenset({"io", "api"})
 CAPABILITIES = tuple(
     sorted(path.name for path in (ROOT / "kafkactl").iterdir() if path.is_dir() and (path / "__init__.py").is_file())

@@ -1,1 +1,0 @@
-"""The tool itself: explanations, schemas of answers."""

@@ -1,1 +1,0 @@
-"""Operations on the tool itself: explanations, schemas of answers, argument files."""
