@@ -27,7 +27,7 @@ PROSE = "font-family='system-ui, -apple-system, Segoe UI, sans-serif'"
 FACE = ("#eef4fb", "#3b6ea5")
 WORLD = ("#fdf1e3", "#c0741a")
 PURE = ("#eef7ee", "#3d8b4f")
-_EDGES = ("files", "kafka", "net", "spark")
+EDGES = ("files", "jobs", "kafka", "net", "spark")
 
 
 def picture() -> str:
@@ -126,7 +126,7 @@ def _layer(packages: Sequence[str], y: int) -> str:
 
 
 def _package(name: str, x: int, y: int, width: int, height: int) -> str:
-    fill, line = {"commands": FACE, **dict.fromkeys(_EDGES, WORLD)}.get(name, PURE)
+    fill, line = {"commands": FACE, **dict.fromkeys(EDGES, WORLD)}.get(name, PURE)
     offset = 132 if width > WIDTH // 2 else 100
     purpose = _purpose(name, most=(width - offset) // 7)
     base = y + height // 2 + 5

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from scripts.make_layers import EDGES
+
 Node = TypeVar("Node", bound=ast.AST)
 ROOT = Path(__file__).resolve().parents[2]
-# Packages at the edge, and the parts of a capability that may touch the world.
-EDGES = ("files", "jobs", "kafka", "net", "spark")
+# Parts of a capability that may touch the world.
 IMPURE_PARTS = frozenset({"io", "api"})
 CAPABILITIES = tuple(
     sorted(path.name for path in (ROOT / "kafkactl").iterdir() if path.is_dir() and (path / "__init__.py").is_file())
