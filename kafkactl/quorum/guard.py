@@ -11,18 +11,16 @@ from dataclasses import replace
 from typing import Final
 
 from kafkactl.cluster.node import ClusterNode
-from kafkactl.cluster.quorum.majority import arithmetic
+from kafkactl.cluster.quorum.leadership import check_leader, life_words, majority_sum
 from kafkactl.cluster.quorum.state import (
     CHECK_QUORUM_MS,
-    VOTERS_ELSEWHERE,
     Mode,
     Progress,
     QuorumState,
-    Replica,
     ids_of,
     progress,
 )
-from kafkactl.core.findings import NO_ACCESS, Finding, Severity, blocker, each_once, warning
+from kafkactl.core.findings import Finding, Severity, blocker, each_once, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION, MIGRATING_STATES
 from kafkactl.core.values import Role
@@ -104,52 +102,6 @@ def release_of_node(node: ClusterNode | None) -> Release | None:
     return None if versions is None else release_of(versions.supported.get(METADATA_VERSION))
 
 
-def check_leader(state: QuorumState) -> Iterator[Finding]:
-    """Check that there is a leader that has committed in its epoch."""
-    if not state.has_leader:
-        claims = {node.id: node.leader_id for node in state.nodes.values() if node.leader_id is not None}
-        yield blocker(
-            "no-quorum-leader",
-            "quorum",
-            f"no controller{_unreached_leader(state)} leads the quorum{': ' + _sum(state) if state.voters else ''}",
-            _leaderless_step(state),
-            voters=ids_of(state.voter_keys),
-            alive=ids_of(state.voter_keys & state.alive_keys),
-            believed_leaders={str(node_id): leader for node_id, leader in sorted(claims.items())},
-            **({NO_ACCESS: True} if state.leader_out_of_reach else {}),
-        )
-    elif state.high_watermark is None:
-        yield blocker(
-            "high-watermark-unknown",
-            f"controller {state.leader_id}",
-            f"controller {state.leader_id} has committed nothing yet in epoch {state.leader_epoch}",
-            "Look again in a second; if it stays so, a majority does not follow this leader.",
-            leader_epoch=state.leader_epoch,
-        )
-
-
-def _unreached_leader(state: QuorumState) -> str:
-    """Return " that answered" if a controller that may lead did not answer; else an empty text."""
-    followed = {node.leader_id for node in state.nodes.values() if node.leader_id is not None and node.leader_id >= 0}
-    reached = {node.id for node in state.nodes.values() if node.answers}
-    return " that answered" if state.leader_out_of_reach or followed - reached else ""
-
-
-def _leaderless_step(state: QuorumState) -> str:
-    """Return the next step without a leader. An election is ruled out only if too few known voters are alive."""
-    if any(finding.id == VOTERS_ELSEWHERE and finding.severity is Severity.BLOCKER for finding in state.findings):
-        return f"Not one voter is missing: see {VOTERS_ELSEWHERE}. No request can change the voters before that."
-    if _unreached_leader(state):
-        return (
-            "Run the command where every controller can be reached and lets this user in: name all of them, or use "
-            "--bootstrap-server."
-        )
-    bring_back = "bring back voters until a majority is alive; no request can change the voters before that."
-    if state.majority is not None and len(state.voter_keys & state.alive_keys) < state.majority:
-        return bring_back.capitalize()
-    return f"An election may be under way: run the command again. If no controller leads after 10 s, {bring_back}"
-
-
 def check_majority(state: QuorumState) -> Iterator[Finding]:
     """Check that a majority follows the leader."""
     tolerates = state.tolerates
@@ -159,7 +111,8 @@ def check_majority(state: QuorumState) -> Iterator[Finding]:
         yield blocker(
             "majority-not-proven",
             "quorum",
-            f"no majority is proven to follow controller {state.leader_id}: {_sum(state)}; {life_words(state.voters)}",
+            f"no majority is proven to follow controller {state.leader_id}: {majority_sum(state)}; "
+            f"{life_words(state.voters)}",
             "Run the command again; if the finding remains, check why those voters do not fetch from the leader.",
             voters=ids_of(state.voter_keys),
             alive=ids_of(state.voter_keys & state.alive_keys),
@@ -168,7 +121,7 @@ def check_majority(state: QuorumState) -> Iterator[Finding]:
     yield blocker(
         "majority-lost",
         "quorum",
-        f"no live majority: {_sum(state)}; {life_words(state.voters)}; controller "
+        f"no live majority: {majority_sum(state)}; {life_words(state.voters)}; controller "
         f"{state.leader_id} is still active and resigns {CHECK_QUORUM_MS} ms after the loss",
         "Bring back a voter. Within those seconds the removal of a dead voter, sent alone, may still rescue the "
         "quorum; a plan cannot count on it.",
@@ -221,7 +174,7 @@ def check_commits(earlier: QuorumState | None, state: QuorumState) -> Iterator[F
             "change-not-committed",
             "quorum",
             f"the high watermark does not advance from {state.high_watermark} while the log grows: the last records, "
-            f"perhaps a change of voters, are not acknowledged by a majority; {_sum(state)}",
+            f"perhaps a change of voters, are not acknowledged by a majority; {majority_sum(state)}",
             high_watermark=state.high_watermark,
         )
 
@@ -304,17 +257,3 @@ def check_cluster(state: QuorumState) -> Iterator[Finding]:
                 "Check the addresses that were given.",
                 cluster_id=node.cluster_id,
             )
-
-
-def life_words(replicas: Iterable[Replica]) -> str:
-    """Return the evidence for replicas that are not alive: `controller 3 did not advance in 2000 ms`."""
-    words = (
-        f"controller {replica.id} {replica.evidence or 'was not seen to advance'}"
-        for replica in replicas
-        if replica.alive is not True
-    )
-    return "; ".join(words)
-
-
-def _sum(state: QuorumState) -> str:
-    return arithmetic(ids_of(state.voter_keys), ids_of(state.voter_keys & state.alive_keys))

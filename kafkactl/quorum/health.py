@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kafkactl.cluster.quorum.identity import check_directories
+from kafkactl.cluster.quorum.leadership import check_leader
 from kafkactl.cluster.quorum.majority import arithmetic
 from kafkactl.cluster.quorum.state import QuorumState, Replica, ids_of, key_text
 from kafkactl.core.findings import Finding, Severity, each_once, warning
-from kafkactl.quorum.guard import check_cluster, check_commits, check_leader, check_majority
+from kafkactl.quorum.guard import check_cluster, check_commits, check_majority
 from kafkactl.quorum.guard_candidate import check_endpoints
 
 

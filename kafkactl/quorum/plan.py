@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from kafkactl.cluster.quorum.leadership import check_leader
 from kafkactl.cluster.quorum.state import FETCH_TIMEOUT_MS, Mode, Progress, QuorumState, key_text, progress
 from kafkactl.core.findings import Finding, Severity, blocker, blockers, warning
 from kafkactl.core.kafka_names import KRAFT_VERSION
@@ -20,7 +21,6 @@ from kafkactl.quorum.guard import (
     Circumstances,
     check_cluster,
     check_former_leaders,
-    check_leader,
     check_quorum,
     release_of_node,
     weigh,

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kafkactl.cluster.quorum.leadership import check_leader, life_words
 from kafkactl.cluster.quorum.majority import arithmetic, majority
 from kafkactl.cluster.quorum.state import QuorumState, ids_of
 from kafkactl.core.findings import Finding, Severity, blocker, blockers, warning
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.quorum.guard import check_leader, life_words
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import GuardOverrides, ObservedDirectory, ObservedNode, QuorumSeen
 
