@@ -149,7 +149,8 @@ def _results(
     """Yield the answer about each cluster with its verdict, or its error; page and tables are written."""
     from kafkactl.core.errors import KafkactlError
 
-    answers = _on_spark(question, opened) if opened.engine.name == "spark" else _in_process(question, opened)
+    is_on_spark = opened.engine.name == "spark"
+    answers = _on_spark(common, question, opened) if is_on_spark else _in_process(question, opened)
     for tag, result in zip(opened.tags, answers, strict=True):
         if isinstance(result, KafkactlError):
             yield result
@@ -171,17 +172,21 @@ def _in_process(question: Question, opened: OpenedClusters) -> Iterator[Result]:
             yield error
 
 
-def _on_spark(question: Question, opened: OpenedClusters) -> Iterator[Result]:
-    from kafkactl.dryrun.api import answers_on_spark
+def _on_spark(common: Common, question: Question, opened: OpenedClusters) -> Iterator[Result]:
+    """Yield the answers of workers, which write the tables if a URI was named."""
+    from kafkactl.dryrun.api.logs import is_uri
+    from kafkactl.spark.api import answers_by_workers
 
-    master = opened.engine.master
+    details = common.details if common.details is not None and is_uri(common.details) else None
     with shown_progress("Waiting for Spark", "tasks"):
-        if opened.planned is None:
-            found = answers_on_spark(opened.clusters, question, master, application())
-        else:
-            from kafkactl.spark.api import planned_answers
-
-            found = planned_answers(opened.planned, question, master, application())
+        found = answers_by_workers(
+            opened.clusters,
+            opened.planned,
+            question,
+            details=details,
+            master=opened.engine.master,
+            name=application(),
+        )
     yield from found
 
 
@@ -201,7 +206,7 @@ def _written(common: Common, answer: Answered, engine: Engine, tag: str) -> Mapp
         say(f"The report is in {html}.")
         if "html" in payload:
             payload["html"] = html
-    if common.details is not None and answer.tables is not None:
+    if common.details is not None:
         payload["details"] = written_details(
             common.details,
             answer.tables,
@@ -215,22 +220,25 @@ def _written(common: Common, answer: Answered, engine: Engine, tag: str) -> Mapp
 
 def written_details(
     place: str,
-    tables: Iterable[Table | WrittenTable],
+    tables: Iterable[Table | WrittenTable] | None,
     source: ClusterDict,
     *,
     as_of_ms: int | None,
     engine: Engine,
     tag: str = "",
 ) -> str:
-    """Write the tables and say where they are: a URI has the layout of `log export`, a folder a file for each table."""
+    """Write the tables, if workers have not done so, and say where they are.
+
+    A URI has the layout of `log export`, a folder a file for each table.
+    """
     from kafkactl.dryrun.api.logs import is_uri
     from kafkactl.dryrun.api.outputs import write_details
 
-    if is_uri(place):
+    if tables is not None and is_uri(place):
         from kafkactl.spark.api import write_details_to
 
         write_details_to(place, tables, source, as_of_ms=as_of_ms, master=engine.master, name=application())
-    else:
+    elif tables is not None:
         place = write_details(place, tables, tag)
     say(f"The tables are in {place}.")
     return place

@@ -19,14 +19,6 @@ from kafkactl.protocol.redact import redacted_part
 # Kinds of columns.
 TEXT, INT, BOOL, FLOAT, INTS, TEXTS, OUTCOMES = "text", "int", "bool", "float", "ints", "texts", "outcomes"
 
-NAMES: Final = frozenset(
-    (
-        "changes", "records", "state", "counts", "topics", "partitions", "features", "configs", "client_quotas",
-        "voters", "brokers", "controllers", "acls", "scram", "delegation_tokens", "segments", "findings", "objects",
-    )
-)  # fmt: skip
-"""Names of all tables, those of `tiered` included. A folder with any other file is not replaced."""
-
 
 class Table(NamedTuple):
     """`columns` are names with kinds; `rows` has a value for each, None if there is none."""
@@ -80,6 +72,21 @@ _PARTS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         ("expiration_timestamp_ms", INT, "expirationTimestamp"),
     ),
 }  # fmt: skip
+COLUMNS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "changes": CHANGES,
+    "records": RECORDS,
+    "state": (("name", TEXT), ("value", TEXT)),
+    "counts": (("type", TEXT), ("count", INT)),
+    "topics": (("name", TEXT), ("topic_id", TEXT), ("partitions", INT)),
+    "partitions": PARTITIONS,
+    "features": (("name", TEXT), ("level", INT)),
+    "configs": (("resource_type", INT), ("resource_name", TEXT), ("name", TEXT), ("value", TEXT)),
+    "client_quotas": (("entity", TEXT), ("key", TEXT), ("value", FLOAT)),
+    **{part: tuple((column, kind) for column, kind, _ in columns) for part, columns in _PARTS.items()},
+}
+"""The columns of each table of a dry run, by its name."""
+NAMES: Final = frozenset((*COLUMNS, "segments", "findings", "objects"))
+"""Names of all tables, those of `tiered` included. A folder with any other file is not replaced."""
 
 
 def changes_table(changes: Sequence[Change]) -> Table:
@@ -105,20 +112,17 @@ def state_tables(image: Image, counts: Mapping[str, int], sha256: str) -> Iterat
     """Yield the tables of the whole state, and of the counts of records by type."""
     topics = sorted(image.topics.values(), key=lambda topic: (topic.name, topic.id.raw))
     parts = image_parts(image)
-    yield Table("state", (("name", TEXT), ("value", TEXT)), _scalars(parts, sha256))
-    yield Table("counts", (("type", TEXT), ("count", INT)), sorted(counts.items()))
-    yield Table(
-        "topics",
-        (("name", TEXT), ("topic_id", TEXT), ("partitions", INT)),
-        ((topic.name, str(topic.id), len(topic.partitions)) for topic in topics),
-    )
-    yield Table("partitions", PARTITIONS, _partitions(topics))
-    yield Table("features", (("name", TEXT), ("level", INT)), sorted(image.features.items()))
-    yield Table("configs", _CONFIGS, _configs(redacted_part("configs", parts["configs"])))
-    yield Table("client_quotas", (("entity", TEXT), ("key", TEXT), ("value", FLOAT)), _quotas(image))
-    for name, columns in _PARTS.items():
-        held = redacted_part(name, parts[name] or [])
-        yield Table(name, tuple((column, kind) for column, kind, _ in columns), _rows(held, columns))
+    rows: dict[str, Iterable[tuple[Any, ...]]] = {
+        "state": _scalars(parts, sha256),
+        "counts": sorted(counts.items()),
+        "topics": ((topic.name, str(topic.id), len(topic.partitions)) for topic in topics),
+        "partitions": _partitions(topics),
+        "features": sorted(image.features.items()),
+        "configs": _configs(redacted_part("configs", parts["configs"])),
+        "client_quotas": _quotas(image),
+        **{name: _rows(redacted_part(name, parts[name] or []), columns) for name, columns in _PARTS.items()},
+    }
+    yield from (Table(name, COLUMNS[name], held) for name, held in rows.items())
 
 
 def _partitions(topics: Iterable[Topic]) -> Iterator[tuple[Any, ...]]:
@@ -131,9 +135,6 @@ def _partitions(topics: Iterable[Topic]) -> Iterator[tuple[Any, ...]]:
                 ids = range(0, len(directories), 16)
                 known[directories] = [str(Uuid(directories[at : at + 16])) for at in ids]
             yield (topic.name, number, id, *front, known[directories], elr, last_known)
-
-
-_CONFIGS: Final = (("resource_type", INT), ("resource_name", TEXT), ("name", TEXT), ("value", TEXT))
 
 
 def _configs(held: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:

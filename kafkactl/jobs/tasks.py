@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -19,7 +20,7 @@ from kafkactl.jobs.ship import ship_code, shipped
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -39,15 +40,29 @@ def done_in_tasks(
     """
     if not items:
         return []
-    ship_code(session)
-    context = session.sparkContext
-    cores = max(1, context.defaultParallelism)
-    groups = tuple((at,) for at in range(len(items))) if sizes is None else grouped(sizes, cores)
-    tasks = _Tasks(work, tuple(items), groups)
-    frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(shipped(tasks), PICKLED)
-    with reported(context):
+    frame = frame_of_tasks(session, partial(_worked, work), items, sizes)
+    with reported(session.sparkContext):
         found = collected(frame)
     return [found[at] for at in range(len(items))]
+
+
+def frame_of_tasks(
+    session: SparkSession,
+    work: Callable[[int, Item], Iterable[pa.RecordBatch]],
+    items: Sequence[Item],
+    sizes: Sequence[int] | None = None,
+    schema: str = PICKLED,
+) -> DataFrame:
+    """Return the rows that `work` gives of the number of each item and the item; otherwise as `done_in_tasks`."""
+    ship_code(session)
+    cores = max(1, session.sparkContext.defaultParallelism)
+    groups = tuple((at,) for at in range(len(items))) if sizes is None else grouped(sizes, cores)
+    tasks = _Tasks(work, tuple(items), groups)
+    return session.range(0, len(groups), 1, len(groups)).mapInArrow(shipped(tasks), schema)
+
+
+def _worked(work: Callable[[Item], Result], number: int, item: Item) -> Iterable[pa.RecordBatch]:
+    return [pickled_row(number, work(item))]
 
 
 def grouped(sizes: Sequence[int], cores: int | None = None) -> tuple[tuple[int, ...], ...]:
@@ -74,16 +89,16 @@ def grouped(sizes: Sequence[int], cores: int | None = None) -> tuple[tuple[int, 
 class _Tasks:
     """The items of each task, by their numbers, and the work on them."""
 
-    work: Callable[[Any], Any]
+    work: Callable[[int, Any], Iterable[pa.RecordBatch]]
     items: tuple[Any, ...]
     groups: tuple[tuple[int, ...], ...]
 
     def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return one row an item, for the tasks whose numbers are in `rows`."""
+        """Return the rows of the items, for the tasks whose numbers are in `rows`."""
         for batch in rows:
             for task in batch.column(0).to_pylist():
                 for number in self.groups[task]:
-                    yield pickled_row(number, self.work(self.items[number]))
+                    yield from self.work(number, self.items[number])
 
 
 @contextmanager

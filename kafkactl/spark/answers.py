@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkactl.core.errors import FailedError, InputError
 from kafkactl.core.frozen import changed
 from kafkactl.dryrun.api.answering import Question, Result
 from kafkactl.dryrun.api.clusters import Cluster, clusters_of
-from kafkactl.dryrun.api.on_spark import Asked, Losses, answer_or_search, with_searches, without_secrets
+from kafkactl.dryrun.api.on_spark import (
+    TO_DRIVER,
+    Asked,
+    Losses,
+    Rows,
+    Transfer,
+    answer_or_search,
+    with_searches,
+    without_secrets,
+)
 from kafkactl.dryrun.brokers.worst import Search
-from kafkactl.jobs.pickled import PICKLED, collected, pickled_row
 from kafkactl.metadata.io.source import LogFile, LogSource, read_pieces
 from kafkactl.spark.frames import frame_of
 from kafkactl.spark.globs import pattern_of
@@ -24,8 +32,6 @@ from kafkactl.spark.logs import PlannedLog
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
-
-Work: TypeAlias = Callable[[Asked], Result | Search]
 
 
 class PlannedClusters(NamedTuple):
@@ -70,16 +76,18 @@ def _leads_to(source: str, log: PlannedLog) -> bool:
     return any(pattern.match(f"{path}/") for path in (log.path, *log.singles))
 
 
-def planned_answers(session: SparkSession, planned: PlannedClusters, question: Question) -> list[Result]:
+def planned_answers(
+    session: SparkSession, planned: PlannedClusters, question: Question, transfer: Transfer = TO_DRIVER
+) -> list[Result]:
     """Return the answer about each cluster, or its error. Raises what Spark raises."""
-    work = partial(answer_or_search, without_secrets(question))
+    wanted = without_secrets(question)
 
     def answered(numbers: Sequence[int], losses: Mapping[int, Losses]) -> list[Result | Search]:
         asked = {number: Asked(planned.clusters[number], losses.get(number)) for number in numbers}
         # The name of a log is the number of its cluster here.
         groups = [tuple(replace(log, name=str(number)) for log in planned.files[number]) for number in numbers]
-        frame = frame_of(session, groups, lambda units: AnswerJob(work, asked, units), PICKLED)
-        found = collected(frame)
+        job = partial(AnswerJob, wanted, transfer.rows, asked)
+        found = transfer.collected(frame_of(session, groups, job, transfer.schema))
         return [found[number] for number in numbers]
 
     return with_searches(session, len(planned.clusters), answered)
@@ -89,12 +97,13 @@ def planned_answers(session: SparkSession, planned: PlannedClusters, question: Q
 class AnswerJob:
     """A question to the logs of several clusters, whose names are their numbers."""
 
-    work: Work
+    question: Question
+    rows: Rows
     asked: Mapping[int, Asked]
     units: Units
 
     def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return a row for each cluster of a task."""
+        """Return the rows of the clusters of a task."""
         return self.units.each(rows, self._answered)
 
     def _answered(self, logs: list[ReadLog | LogError], places: Places) -> Iterator[pa.RecordBatch]:
@@ -104,8 +113,8 @@ class AnswerJob:
         opened = tuple(_renamed(log, places) for log in logs if isinstance(log, ReadLog))
         if len(opened) == len(asked.cluster.logs):
             opened = tuple(changed(log, name=stub.name) for log, stub in zip(opened, asked.cluster.logs, strict=True))
-        result = error or self.work(asked._replace(cluster=changed(asked.cluster, logs=opened)))
-        yield pickled_row(number, result)
+        asked = asked._replace(cluster=changed(asked.cluster, logs=opened))
+        yield from self.rows(number, error or answer_or_search(self.question, asked))
 
 
 def _renamed(log: ReadLog, places: Places) -> LogSource:

@@ -21,20 +21,22 @@ from kafkactl.dryrun.api.engines import (
     engine_for,
     weighed,
 )
+from kafkactl.dryrun.api.on_spark import TO_DRIVER, Transfer, answers_on_spark
 from kafkactl.jobs.session import spark_session
 from kafkactl.metadata.io.places import path_needs_spark, plain_paths
 from kafkactl.spark.columns import STATE_TABLES
 from kafkactl.spark.disk import logs_on_disk
 from kafkactl.spark.export.answer import ExportedCluster, ExportedTable, LogExport, check_any_read, log_export
 from kafkactl.spark.export.cluster_tables import EXPORTED, ClusterTables, ExportPlan, Point, exported_columns
-from kafkactl.spark.export.layout import FORMATS, MODES, day_of
+from kafkactl.spark.export.layout import FORMATS, MODES
 from kafkactl.spark.export.local_files import export_to
 from kafkactl.spark.job import Places
-from kafkactl.spark.logs import PlannedLog, by_cluster, check_names, plain, scheme_of
+from kafkactl.spark.logs import by_cluster, check_names, plain, scheme_of
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.answer import ClusterDict
     from kafkactl.dryrun.api.answering import Question, Result
+    from kafkactl.dryrun.api.clusters import Cluster
     from kafkactl.dryrun.detail_tables import Table
     from kafkactl.dryrun.io.detail_files import WrittenTable
     from kafkactl.spark.answers import PlannedClusters
@@ -174,16 +176,32 @@ def planned_sources(
         return answers.planned_sources(session, sources, same_cluster=same_cluster, cluster_of=cluster_of)
 
 
-def planned_answers(planned: PlannedClusters, question: Question, master: str | None, name: str) -> list[Result]:
-    """Return the answer of a dry run about each cluster, or its error, by workers that read the logs.
+def answers_by_workers(
+    clusters: Sequence[Cluster],
+    planned: PlannedClusters | None,
+    question: Question,
+    *,
+    details: str | None,
+    master: str | None,
+    name: str,
+) -> list[Result]:
+    """Return the answer of a dry run about each cluster, or its error, each from a task.
 
-    `name` is that of the application. Raises as `spark_session`.
+    The logs are `planned` if workers read them from another file system. The tables of a question with tables are
+    written to the URI `details`; without one they are in the answers. `name` is that of the application. Raises as
+    `spark_session`; FailedError `tables-not-written`.
     """
-    from kafkactl.jobs.tasks import reported
     from kafkactl.spark import answers
+    from kafkactl.spark.export.details import answers_with_tables
 
-    with spark_session(master, name) as session, reported(session.sparkContext):
-        return answers.planned_answers(session, planned, question)
+    with spark_session(master, name) as session:
+
+        def answered(transfer: Transfer) -> list[Result]:
+            if planned is None:
+                return answers_on_spark(clusters, question, master, name, transfer)
+            return answers.planned_answers(session, planned, question, transfer)
+
+        return answered(TO_DRIVER) if details is None else answers_with_tables(session, _absolute(details), answered)
 
 
 def write_details_to(
@@ -200,15 +218,13 @@ def write_details_to(
     Raises InputError `invalid-file-uri`, FailedError `tables-not-written`, and for a file system of Hadoop's as
     `spark_session`.
     """
-    from kafkactl.spark.export.details import write_by_hadoop, write_here
+    from kafkactl.spark.export.details import write_by_worker, write_here
 
-    log = PlannedLog(source["paths"][0], (), name=source["cluster"], cluster_id=source["cluster_id"])
-    cluster, day = log.cluster, day_of(as_of_ms)
     if scheme_of(uri) == "file":
-        write_here(Path(plain_paths([uri])[uri]), tables, cluster, day)
+        write_here(Path(plain_paths([uri])[uri]), tables, source, as_of_ms)
         return
     with spark_session(master, name) as session:
-        write_by_hadoop(session, uri, tables, cluster, day)
+        write_by_worker(session, uri, tables, source, as_of_ms)
 
 
 __all__ = [
@@ -216,8 +232,8 @@ __all__ = [
     "ExportedCluster",
     "ExportedTable",
     "LogExport",
+    "answers_by_workers",
     "export_tables",
-    "planned_answers",
     "planned_sources",
     "spark_session",
     "write_details_to",

@@ -12,7 +12,7 @@ from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.dryrun.api import find_scenario
 from kafkactl.dryrun.api.answering import Answered, Question, answer_question, read_state
 from kafkactl.dryrun.api.clusters import open_clusters
-from kafkactl.spark.api import planned_answers, planned_sources, write_details_to
+from kafkactl.spark.api import answers_by_workers, planned_sources
 from tests.dryrun.odd_logs import CASES, encoded
 from tests.spark.conftest import MOUNT
 from tests.spark.logs import write_all_logs, write_log
@@ -28,7 +28,8 @@ REPLAY = Question(scenario="replay", asked=find_scenario("replay").input_of({}))
 
 def on_spark(sources: list[str], question: Question = REPLAY, **more: Any) -> list[Answered | KafkactlError]:
     options = {"same_cluster": False, "cluster_of": None, **more}
-    return planned_answers(planned_sources(sources, **options, master=None, name=NAME), question, None, NAME)
+    planned = planned_sources(sources, **options, master=None, name=NAME)
+    return answers_by_workers(planned.clusters, planned, question, details=None, master=None, name=NAME)
 
 
 def in_process(sources: list[str], question: Question = REPLAY) -> list[Answered | KafkactlError]:
@@ -78,24 +79,3 @@ def test_search_that_is_split_gives_the_same_answer(session: SparkSession, root:
     asked = Question(scenario="broker-loss", asked=find_scenario("broker-loss").input_of({"worst": 4}))
     (found,), (expected,) = on_spark([f"{MOUNT}/fifty"], asked), in_process([str(root / "fifty")], asked)
     assert shown(found, root) == shown(expected, root)
-
-
-def test_tables_have_the_layout_of_an_export_in_every_file_system(session: SparkSession, root: Path) -> None:
-    from pyarrow import parquet
-
-    from kafkactl.core.frozen import changed
-
-    log = write_log(root, "tables", encoded(CASES["ended"]))
-    for number, uri in enumerate((f"{MOUNT}/details", (root / "local").as_uri())):
-        for _ in range(2):  # the second run replaces the tables of the first
-            (answer,) = in_process([str(log)], changed(REPLAY, with_tables=True))
-            assert isinstance(answer, Answered) and answer.tables is not None
-            source = answer.payload["source"]
-            write_details_to(uri, answer.tables, source, as_of_ms=answer.as_of_ms, master=None, name=NAME)
-        folder = root / ("details", "local")[number]
-        files = sorted(folder.rglob("*.parquet"))
-        partitions = folder / "partitions" / "cluster=id-tables" / "date=1970-01-01" / "part-00000.parquet"
-        assert partitions in files and len(files) == len({file.parents[2].name for file in files}) > 5
-        assert parquet.ParquetFile(partitions).read().num_rows == 3
-        assert (folder / "partitions" / "_SUCCESS").exists()
-        assert not [path for path in folder.iterdir() if path.name.startswith(".kafkactl")]

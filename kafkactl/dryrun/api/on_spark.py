@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.frozen import changed
-from kafkactl.dryrun.api.answering import Question, Result, answer_question, read_state
+from kafkactl.dryrun.api.answering import Answered, Question, Result, answer_question, read_state
 from kafkactl.dryrun.api.clusters import Cluster
 from kafkactl.dryrun.brokers.worst import Loss, Search, search_of, worst_in, worst_of
 from kafkactl.dryrun.io.detail_files import written_table
 from kafkactl.dryrun.scenario import ScenarioContext
+from kafkactl.jobs.pickled import PICKLED, collected, pickled_row
 from kafkactl.metadata.image.model import BROKER_CONFIG
 from kafkactl.metadata.io.places import fetched_folders, for_tasks
 from kafkactl.protocol.redact import is_secret_config, is_secret_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 FEW_SETS: Final = 200_000  # a second or two of one task
 _RANGES_OF_A_CORE: Final = 2
@@ -31,6 +33,9 @@ _RANGES_OF_A_CORE: Final = 2
 
 Losses: TypeAlias = tuple[list[Loss], int]
 """The worst losses, and the number of sets that were searched."""
+
+
+Rows: TypeAlias = "Callable[[int, Result | Search], Iterable[pa.RecordBatch]]"
 
 
 class Asked(NamedTuple):
@@ -49,13 +54,41 @@ class Range(NamedTuple):
     stop: int
 
 
-def answers_on_spark(clusters: Sequence[Cluster], question: Question, master: str | None, name: str) -> list[Result]:
+class Transfer(NamedTuple):
+    """Transfer of results from tasks: the schema of their rows, the rows of a cluster's result by its number, and the
+    results by number of the clusters in a frame of rows."""
+
+    schema: str
+    rows: Rows
+    collected: Callable[[DataFrame], Mapping[int, Result | Search]]
+
+
+def rows_with_files(number: int, result: Result | Search) -> Iterable[pa.RecordBatch]:
+    """Return a result as one row, in which each table is the content of its file."""
+    if isinstance(result, Answered) and result.tables is not None:
+        result = result._replace(tables=[written_table(table) for table in result.tables])
+    return [pickled_row(number, result)]
+
+
+def _collected(frame: DataFrame) -> Mapping[int, Result | Search]:
+    from kafkactl.jobs.tasks import reported
+
+    with reported(frame.sparkSession.sparkContext):
+        return collected(frame)
+
+
+TO_DRIVER: Final = Transfer(PICKLED, rows_with_files, _collected)
+
+
+def answers_on_spark(
+    clusters: Sequence[Cluster], question: Question, master: str | None, name: str, transfer: Transfer = TO_DRIVER
+) -> list[Result]:
     """Return the answer about each cluster, or its error, each from one task of the application `name`.
 
     Raises as `spark_session`.
     """
     from kafkactl.jobs.session import spark_session
-    from kafkactl.jobs.tasks import done_in_tasks
+    from kafkactl.jobs.tasks import frame_of_tasks
 
     sizes = [
         sum(Path(file.name).stat().st_size for log in cluster.logs for file in log.segments) for cluster in clusters
@@ -65,13 +98,19 @@ def answers_on_spark(clusters: Sequence[Cluster], question: Question, master: st
         if not session.sparkContext.master.startswith("local"):
             for folder in fetched_folders(log for cluster in clusters for log in cluster.logs):
                 session.sparkContext.addFile(folder, recursive=True)
-        wanted = without_secrets(question)
+        work = partial(_rows_of, without_secrets(question), transfer.rows)
 
         def answered(numbers: Sequence[int], losses: Mapping[int, Losses]) -> list[Result | Search]:
             items = [asked[number]._replace(losses=losses.get(number)) for number in numbers]
-            return done_in_tasks(session, partial(answer_or_search, wanted), items, [sizes[at] for at in numbers])
+            frame = frame_of_tasks(session, work, items, [sizes[at] for at in numbers], transfer.schema)
+            found = transfer.collected(frame)
+            return [found[at] for at in range(len(items))]
 
         return with_searches(session, len(asked), answered)
+
+
+def _rows_of(question: Question, rows: Rows, number: int, asked: Asked) -> Iterable[pa.RecordBatch]:
+    return rows(number, answer_or_search(question, asked))
 
 
 def without_secrets(question: Question) -> Question:
@@ -118,10 +157,9 @@ def answer_or_search(question: Question, asked: Asked) -> Result | Search:
             if search is not None and search.count > FEW_SETS:
                 return search
         state = state._replace(context=changed(state.context, losses=asked.losses))
-        found = answer_question(state, question, processes=1)
+        return answer_question(state, question, processes=1)
     except KafkactlError as error:
         return error
-    return found if found.tables is None else found._replace(tables=[written_table(table) for table in found.tables])
 
 
 def _search(question: Question, context: ScenarioContext) -> Search | None:

@@ -82,18 +82,6 @@ class HadoopFolder:
         """Create an empty file."""
         self._called(lambda: self._system.create(self._path(inside), True).close())
 
-    def write(self, inside: str, content: bytes) -> None:
-        """Write a file, and create the folder above it."""
-
-        def write() -> None:
-            sink = self._system.create(self._path(inside), True)
-            try:
-                sink.write(content)
-            finally:
-                sink.close()
-
-        self._called(write)
-
     def move(self, old: str, new: str) -> None:
         """Rename a file or folder whose new name is free, and create the folder above it."""
         self.make(new.rpartition("/")[0])

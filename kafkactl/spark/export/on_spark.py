@@ -8,9 +8,10 @@ the driver: what was read, and the number of rows of each table.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkactl.core.errors import FailedError, RefusedError
@@ -41,7 +42,7 @@ _MOST_ROWS: Final = 5_000_000
 class Summary(NamedTuple):
     """The last row about a cluster: what was read, the rows of each table, and the folder of its day if it has one."""
 
-    cluster: ExportedCluster
+    about: Any
     rows: dict[str, int]
     day: str | None
 
@@ -51,7 +52,7 @@ class ExportJob:
     """The rows of all tables of each cluster, then a row about the cluster."""
 
     names: tuple[str, ...]
-    form: str
+    rows: TableRows
     point: Point
     units: Units
 
@@ -61,18 +62,35 @@ class ExportJob:
 
     def _batches(self, logs: Logs, places: Places) -> Iterator[pa.RecordBatch]:
         tables = ClusterTables(logs, self.point, places)
-        cluster = tables.cluster
-        counts = dict.fromkeys(self.names, 0)
-        for name in self.names if tables.is_readable else ():
-            for batch in self._of_table(name, tables.rows(name)):
-                counts[name] += batch.num_rows
-                yield self._wide((name, cluster.name, tables.day, None), batch)
-        day = day_folder(cluster.name, tables.day) if tables.is_readable else None
-        summary = pickle.dumps(Summary(cluster, counts, day), protocol=pickle.HIGHEST_PROTOCOL)
-        yield self._wide((None, cluster.name, tables.day, summary), None)
+        wanted = ((name, tables.rows(name)) for name in (self.names if tables.is_readable else ()))
+        return self.rows.of_cluster(tables.cluster, tables.cluster.name, tables.day, wanted, tables.is_readable)
 
-    def _of_table(self, name: str, rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
-        columns = exported_columns(name)
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """Rows of several tables as rows of one frame: a struct for each kind of table, or the text of a row.
+
+    `columns` are those of each kind, which is the last part of a table's name.
+    """
+
+    columns: Mapping[str, Columns]
+    form: str
+
+    def of_cluster(
+        self, about: Any, cluster: str, day: str | None, tables: Iterable[tuple[str, Iterable[Row]]], has_day: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """Return the rows of the tables, then the summary of the cluster."""
+        counts: dict[str, int] = {}
+        for name, rows in tables:
+            counts[name] = 0
+            for batch in self._of_table(kind_of(name), rows):
+                counts[name] += batch.num_rows
+                yield self._wide((name, cluster, day, None), batch)
+        summary = Summary(about, counts, day_folder(cluster, day) if has_day else None)
+        yield self._wide((None, cluster, day, pickle.dumps(summary, protocol=pickle.HIGHEST_PROTOCOL)), None)
+
+    def _of_table(self, kind: str, rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
+        columns = self.columns[kind]
         if self.form == "parquet":
             return batches(columns, rows)
         texts = json_lines if self.form == "jsonl" else csv_cells
@@ -83,11 +101,12 @@ class ExportJob:
         import pyarrow as pa
 
         count = 1 if batch is None else batch.num_rows
+        kind = kind_of(head[0]) if isinstance(head[0], str) else None
         fields = list(self.schema)
         names = [pa.array([value] * count, type=field.type) for value, field in zip(head, fields, strict=False)]
         held = []
         for field in fields[len(_HEAD) :]:
-            if batch is None or (self.form == "parquet" and field.name != head[0]):
+            if batch is None or (self.form == "parquet" and field.name != kind):
                 held.append(pa.nulls(count, field.type))
             elif self.form == "parquet":
                 held.append(pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema)))
@@ -103,7 +122,7 @@ class ExportJob:
         head = list(arrow_schema(_HEAD))
         if self.form != "parquet":
             return pa.schema([*head, *arrow_schema((_TEXTS[self.form],))])
-        structs = [(name, pa.struct(list(arrow_schema(exported_columns(name))))) for name in self.names]
+        structs = [(kind, pa.struct(list(arrow_schema(columns)))) for kind, columns in self.columns.items()]
         return pa.schema([*head, *map(pa.field, *zip(*structs, strict=True))])
 
     @property
@@ -111,8 +130,17 @@ class ExportJob:
         """Return the schema in Spark's DDL, with the comments of the columns."""
         if self.form != "parquet":
             return ddl((*_HEAD, _TEXTS[self.form]))
-        structs = (f"`{name}` struct<{_fields(exported_columns(name))}>" for name in self.names)
+        structs = (f"`{kind}` struct<{_fields(columns)}>" for kind, columns in self.columns.items())
         return ", ".join((ddl(_HEAD), *structs))
+
+
+def kind_of(table: str) -> str:
+    """Return the kind of a table, which is the last part of its name.
+
+    >>> kind_of("topics"), kind_of("1-replay/topics")
+    ('topics', 'topics')
+    """
+    return table.rpartition("/")[2]
 
 
 def _fields(columns: Columns) -> str:
@@ -126,8 +154,6 @@ def _fields(columns: Columns) -> str:
 
 def export_by_spark(session: SparkSession, export: ExportPlan) -> LogExport:
     """Write tables of metadata logs with Spark. Raises as `export_tables`, and what Spark raises."""
-    from pyspark import StorageLevel
-
     folder = HadoopFolder(session, export.out)
     for name in export.names:
         inside = folder.names(name) if folder.has(name) else None
@@ -135,58 +161,106 @@ def export_by_spark(session: SparkSession, export: ExportPlan) -> LogExport:
         check_table(export.out, name, inside, parts, form=export.form, mode=export.mode)
     groups = planned_clusters(session, export.paths, export.cluster_of)
     check_names(groups)
-    job = ExportJob(tuple(export.names), export.form, export.point, Units(()))
-    frame = frame_of(session, groups, lambda units: ExportJob(job.names, job.form, job.point, units), job.ddl)
-    is_new = not folder.has()
-    with ExitStack() as stack:
-        kept = frame.persist(StorageLevel.DISK_ONLY)
-        stack.callback(kept.unpersist)
-        stack.callback(_remove_empty, folder, is_new)
-        staging = stack.enter_context(staging_in(folder))
-        stack.enter_context(reported(session.sparkContext))
-        rows = kept.where("name is null").select("summary").collect()
-        found: list[Summary] = [pickle.loads(row["summary"]) for row in rows]
-        clusters = tuple(each.cluster for each in found)
+    rows = TableRows({name: exported_columns(name) for name in export.names}, export.form)
+    job = partial(ExportJob, export.names, rows, export.point)
+    with kept_rows(session, folder, rows) as kept:
+        clusters: tuple[ExportedCluster, ...] = tuple(kept.add(frame_of(session, groups, job, rows.ddl)))
         check_any_read(clusters)
-        days = [each.day for each in found if each.day is not None]
-        tables = []
-        for name in export.names:
-            counts = {each.day: each.rows[name] for each in found if each.day is not None and each.rows[name]}
-            place = f"{staging}/{name}"
-            _write(kept, name, export.form, f"{folder.uri}/{place}", None if counts else days[0])
-            files, size = _checked(folder, place, export.form, set(counts))
-            path = f"{export.out.rstrip('/')}/{name}"
-            tables.append(ExportedTable(name=name, path=path, rows=sum(counts.values()), files=files, bytes=size))
-        for name in export.names:
-            put_in_place(folder, staging, name, export.mode, days)
+        written = kept.write(export.mode)
+    out = export.out.rstrip("/")
+    tables = (ExportedTable(name=name, path=f"{out}/{name}", **written[name]._asdict()) for name in export.names)
     return log_export(tables, clusters, "spark")
 
 
-def _remove_empty(folder: HadoopFolder, is_new: bool) -> None:
-    if is_new and not folder.names():
-        folder.delete()
+class Written(NamedTuple):
+    """A table that was written."""
+
+    rows: int
+    files: int
+    bytes: int
 
 
-def _write(kept: DataFrame, name: str, form: str, target: str, empty_day: str | None) -> None:
+class KeptRows:
+    """Rows of tasks on the executors' disks, which Spark writes to the tables of a folder."""
+
+    def __init__(self, session: SparkSession, folder: HadoopFolder, staging: str, rows: TableRows) -> None:
+        self._context = session.sparkContext
+        self._folder = folder
+        self._staging = staging
+        self._rows = rows
+        self._summaries: list[Summary] = []
+        self.frames: list[DataFrame] = []
+
+    def add(self, frame: DataFrame) -> list[Any]:
+        """Do the work of a frame of `TableRows`, keep its rows, and return what it read of each cluster."""
+        from pyspark import StorageLevel
+
+        self.frames.append(frame.persist(StorageLevel.DISK_ONLY))
+        with reported(self._context):
+            rows = frame.where("name is null").select("summary").collect()
+        found: list[Summary] = [pickle.loads(row["summary"]) for row in rows]
+        self._summaries += found
+        return [summary.about for summary in found]
+
+    def write(self, mode: str) -> dict[str, Written]:
+        """Write all tables to the staging folder, then move them to their places."""
+        folder, form = self._folder, self._rows.form
+        days: dict[str, dict[str, int]] = {}
+        for summary in self._summaries:
+            for name, count in summary.rows.items():
+                days.setdefault(name, {})[str(summary.day)] = count
+        tables = {}
+        kept = self.frames[0]
+        for frame in self.frames[1:]:
+            kept = kept.unionByName(frame)
+        with reported(self._context):
+            for name, counts in days.items():
+                place = f"{self._staging}/{name}"
+                filled = {day for day, count in counts.items() if count}
+                _write(kept, name, self._rows, f"{folder.uri}/{place}", None if filled else next(iter(counts)))
+                tables[name] = Written(sum(counts.values()), *_checked(folder, self._staging, name, form, filled))
+        for name, counts in days.items():
+            put_in_place(folder, self._staging, name, mode, list(counts))
+        return tables
+
+
+@contextmanager
+def kept_rows(session: SparkSession, folder: HadoopFolder, rows: TableRows) -> Iterator[KeptRows]:
+    """Return rows to keep, with a staging folder, until the body ends. A folder that was made and stays empty goes."""
+    is_new = not folder.has()
+    try:
+        with staging_in(folder) as staging:
+            kept = KeptRows(session, folder, staging, rows)
+            try:
+                yield kept
+            finally:
+                for frame in kept.frames:
+                    frame.unpersist()
+    finally:
+        if is_new and not folder.names():
+            folder.delete()
+
+
+def _write(kept: DataFrame, name: str, rows: TableRows, target: str, empty_day: str | None) -> None:
     """Write the rows of one table in the folders of clusters and days.
 
     `empty_day` is the folder for a file without rows, if the table has none: readers take the schema from it.
     """
     from pyspark.sql import functions as sql
 
-    columns = exported_columns(name)
+    form, columns = rows.form, rows.columns[kind_of(name)]
     if form == "parquet":
-        held = [sql.col(f"{name}.{column.name}").alias(column.name) for column in columns]
+        held = [sql.col(f"{kind_of(name)}.{column.name}").alias(column.name) for column in columns]
     elif form == "csv":
         held = [sql.col("cells")[at].alias(column.name) for at, column in enumerate(columns)]
     else:
         held = [sql.col("line")]
-    rows = kept.where(sql.col("name") == name)
+    wanted = kept.where(sql.col("name") == name)
     if empty_day is None:
-        whole = rows.select(*held, "cluster", sql.col("day").alias("date"))
+        whole = wanted.select(*held, "cluster", sql.col("day").alias("date"))
         writer = whole.write.partitionBy("cluster", "date").option("maxRecordsPerFile", _MOST_ROWS)
     else:
-        writer = rows.select(*held).coalesce(1).write
+        writer = wanted.select(*held).coalesce(1).write
         target = f"{target}/{empty_day}"
     if form == "parquet":
         writer.parquet(target)
@@ -198,12 +272,13 @@ def _write(kept: DataFrame, name: str, form: str, target: str, empty_day: str | 
         writer.options(**options, **spaces).csv(target)
 
 
-def _checked(folder: HadoopFolder, place: str, form: str, expected: set[str]) -> tuple[int, int]:
+def _checked(folder: HadoopFolder, staging: str, table: str, form: str, expected: set[str]) -> tuple[int, int]:
     """Give the files of a staged table their suffix; return their number and bytes.
 
     Raises FailedError `tables-not-written` if a day with rows has no file.
     """
     written: set[str] = set()
+    place = f"{staging}/{table}"
     count = size = 0
     for file in list(folder.files(place)):
         day, _, name = file.name.rpartition("/")
@@ -217,8 +292,7 @@ def _checked(folder: HadoopFolder, place: str, form: str, expected: set[str]) ->
     missing = sorted(expected - written)
     if missing:
         raise FailedError(
-            f"the workers wrote {missing[0]} of {place.rpartition('/')[2]}, and this machine has no such folder in"
-            f" {folder.uri}",
+            f"the workers wrote {missing[0]} of {table}, and this machine has no such folder in {folder.uri}",
             id="tables-not-written",
             next_step="Name a folder that this machine and all workers share, or one in HDFS or an object store.",
         )
