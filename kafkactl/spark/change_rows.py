@@ -29,12 +29,14 @@ from kafkactl.protocol.redact import redacted_configs
 
 Row = tuple[Any, ...]
 _PARTITION_VALUES: Final = (("leader", LEADER_AT), ("isr", ISR_AT), ("replicas", REPLICAS_AT))
-_BROKER_RECORDS: Final[Mapping[str, str]] = {
-    "RegisterBrokerRecord": "BrokerId",
-    "UnregisterBrokerRecord": "BrokerId",
-    "BrokerRegistrationChangeRecord": "BrokerId",
-    "FenceBrokerRecord": "Id",
-    "UnfenceBrokerRecord": "Id",
+_NODE_RECORDS: Final[Mapping[str, tuple[str, str]]] = {
+    "RegisterBrokerRecord": ("broker", "BrokerId"),
+    "UnregisterBrokerRecord": ("broker", "BrokerId"),
+    "BrokerRegistrationChangeRecord": ("broker", "BrokerId"),
+    "FenceBrokerRecord": ("broker", "Id"),
+    "UnfenceBrokerRecord": ("broker", "Id"),
+    "RegisterControllerRecord": ("controller", "ControllerId"),
+    "UnregisterControllerRecord": ("controller", "ControllerId"),
 }
 
 
@@ -132,10 +134,10 @@ class _Watched(Replaying):
         elif record.type == "FeatureLevelRecord" and data["Name"] in state.features:
             level = state.features[data["Name"]]
             found[("level", data["Name"], None, None, data["Name"])] = level, level
-        elif record.type in _BROKER_RECORDS:
-            found = _registration("broker", state.brokers.get(data[_BROKER_RECORDS[record.type]]))
-        elif record.type == "RegisterControllerRecord":
-            found = _registration("controller", state.controllers.get(data["ControllerId"]))
+        elif record.type in _NODE_RECORDS:
+            word, field = _NODE_RECORDS[record.type]
+            nodes: Mapping[int, Any] = state.brokers if word == "broker" else state.controllers
+            found = _registration(word, nodes.get(data[field]))
         return found
 
     def _partition(self, topic_id: bytes, number: int) -> dict[Row, tuple[Any, Any]]:
