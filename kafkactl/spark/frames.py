@@ -33,7 +33,7 @@ def records(
     session: SparkSession,
     paths: Paths,
     *,
-    types: Iterable[str] | None = None,
+    types: str | Iterable[str] | None = None,
     from_offset: int | None = None,
     to_offset: int | None = None,
     from_time: datetime | str | None = None,
@@ -50,7 +50,8 @@ def records(
     and as all functions of this module: `input-file-unreadable`, `invalid-cluster-pattern`, `cluster-not-named`,
     `spark-needs-extra`.
     """
-    wanted = Wanted(types=record_types(types or ()), from_offset=from_offset, to_offset=to_offset)
+    names = [types] if isinstance(types, str) else types or ()
+    wanted = Wanted(types=record_types(names), from_offset=from_offset, to_offset=to_offset)
     times = Times(
         None if from_time is None else milliseconds(from_time, round_up=True),
         None if to_time is None else milliseconds(to_time),
@@ -199,7 +200,7 @@ def milliseconds(time: datetime | str, *, round_up: bool = False) -> int:
         given = datetime.fromisoformat(time) if isinstance(time, str) else time
     except ValueError:
         given = None
-    if not isinstance(given, datetime):
+    if not isinstance(given, datetime) or given != given:  # noqa: PLR0124  # NaT of pandas is a datetime
         raise InputError(
             f"{time!r} is not a time",
             id="invalid-time",

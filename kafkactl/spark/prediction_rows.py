@@ -39,11 +39,11 @@ def questions_of(scenarios: Iterable[Mapping[str, Any]]) -> tuple[Question, ...]
     Raises InputError `unknown-scenario`, `invalid-scenario-input`.
     """
     found = []
-    for mapping in [scenarios] if isinstance(scenarios, Mapping) else scenarios:
-        name = mapping.get("name")
+    for mapping in [scenarios] if isinstance(scenarios, Mapping | str) else scenarios:
+        name = mapping.get("name") if isinstance(mapping, Mapping) else None
         if not isinstance(name, str):
             raise InputError(
-                f"the scenario {dict(mapping)!r} has no name",
+                f"the scenario {mapping!r} has no name",
                 id="invalid-scenario-input",
                 next_step='Write {"name": "broker-loss", "brokers": [3]}: the name, and the fields of the input.',
             )

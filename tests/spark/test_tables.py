@@ -107,6 +107,8 @@ def test_records_of_types_and_offsets_are_those_of_the_dump(session: SparkSessio
     rows = rows_of(spark.records(session, log, **wanted))
     assert [row["offset"] for row in rows] == [line["offset"] for line in dump_records(log, **wanted).records()]
     assert rows and {row["type"] for row in rows} == {"TopicRecord", "PartitionRecord"}
+    topics = rows_of(spark.records(session, log, types="TopicRecord"))
+    assert topics == rows_of(spark.records(session, log, types=["TopicRecord"])) != []
     shown = {}
     for secrets in (False, True):
         rows = rows_of(spark.records(session, log, types=["UserScramCredentialRecord"], secrets=secrets))
