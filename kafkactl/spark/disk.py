@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import suppress
 from glob import glob
 from pathlib import Path
 
-from kafkactl.core.errors import KafkactlError
-from kafkactl.metadata.io.source import open_source
-from kafkactl.protocol.text.meta_properties import META_PROPERTIES
+from kafkactl.core.errors import DecodeError
+from kafkactl.files.input_files import InputKind, read_whole
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.spark.globs import python_globs
-from kafkactl.spark.logs import PlannedLog, find_logs, named, path_list, plain
+from kafkactl.spark.logs import PlannedLog, find_logs, named, owner_files, path_list, plain
 
 
 def logs_on_disk(paths: Sequence[str], cluster_of: str | None) -> list[PlannedLog]:
@@ -22,7 +22,7 @@ def logs_on_disk(paths: Sequence[str], cluster_of: str | None) -> list[PlannedLo
     unlisted: dict[str, str] = {}
     files = dict(file for path in absolute for file in _files(path, unlisted))
     found = find_logs(absolute, ((f"file:{name}", size) for name, size in files.items()), unlisted)
-    return [replace(log, cluster_id=_cluster_id(log)) for log in named(found, cluster_of, {})]
+    return named(found, cluster_of, _cluster_ids(found))
 
 
 def _files(pattern: str, unlisted: dict[str, str]) -> Iterator[tuple[Path, int]]:
@@ -34,7 +34,8 @@ def _files(pattern: str, unlisted: dict[str, str]) -> Iterator[tuple[Path, int]]
 
     found = [pattern] if os.path.lexists(pattern) else (name for each in python_globs(pattern) for name in glob(each))  # noqa: PTH207
     places = [Path(place) for place in sorted(found)]
-    single = [path for place in places for path in (place, place.parent / META_PROPERTIES)]
+    owners = ((place.parent / META_PROPERTIES, place.parent.parent / META_PROPERTIES) for place in places)
+    single = [path for place, above in zip(places, owners, strict=True) for path in (place, *above)]
     below = (
         Path(folder, name)
         for place in places
@@ -50,8 +51,13 @@ def _files(pattern: str, unlisted: dict[str, str]) -> Iterator[tuple[Path, int]]
             keep(error)
 
 
-def _cluster_id(log: PlannedLog) -> str | None:
-    try:
-        return open_source(plain(log.singles[0] if log.singles else log.path)).cluster_id
-    except KafkactlError:
-        return None
+def _cluster_ids(logs: Sequence[PlannedLog]) -> dict[str, str]:
+    """Return the cluster id by the path of the meta.properties that has it."""
+    found: dict[str, str] = {}
+    for path in owner_files(logs):
+        with suppress(OSError, DecodeError):
+            data = read_whole(plain(path), InputKind.META_PROPERTIES)
+            cluster_id = parse_meta_properties(data, file=path).cluster_id
+            if cluster_id is not None:
+                found[path] = cluster_id
+    return found

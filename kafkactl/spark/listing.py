@@ -16,7 +16,7 @@ from kafkactl.jobs.failure import causes
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.spark.globs import alternative, divided, escaped, is_glob, path_alternative, without_slashes_in_braces
-from kafkactl.spark.logs import BUNDLE_SUFFIX, Paths, PlannedLog, by_cluster, find_logs, named, path_list
+from kafkactl.spark.logs import BUNDLE_SUFFIX, Paths, PlannedLog, by_cluster, find_logs, named, owner_files, path_list
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -130,7 +130,7 @@ def _path_of(uri: str) -> str:
 
 def _cluster_ids(session: SparkSession, logs: Sequence[PlannedLog]) -> dict[str, str]:
     """Return the cluster id by the path of the meta.properties that has it."""
-    metas = sorted({path for log in logs for path, _ in log.files if path.endswith(f"/{META_PROPERTIES}")})
+    metas = owner_files(logs)
     if not metas:
         return {}
     files = _files(session, list(map(escaped, metas)), [META_PROPERTIES])

@@ -160,6 +160,11 @@ def _owners(folder: str, folders: Mapping[str, Mapping[str, int]]) -> tuple[tupl
     return () if size is None else ((f"{above}/{META_PROPERTIES}", size),)
 
 
+def owner_files(logs: Iterable[PlannedLog]) -> list[str]:
+    """Return the paths of the meta.properties that belong to the logs, each once."""
+    return sorted({path for log in logs for path, _ in log.files if path.endswith(f"/{META_PROPERTIES}")})
+
+
 def without_too_large(log: PlannedLog) -> PlannedLog:
     """Return a log without its files if one of them does not fit into a row of Spark and workers cannot open it as a
     file."""

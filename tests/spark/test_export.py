@@ -222,3 +222,16 @@ def test_empty_target_is_refused(fleet: Path, tmp_path: Path, monkeypatch: pytes
     with pytest.raises(InputError, match="path of the tables is empty"):
         export_tables([str(fleet)], "", tables=["topics"], mode="overwrite")
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_log_that_cannot_be_opened_has_the_id_of_its_cluster(tmp_path: Path) -> None:
+    # As on Spark: the meta.properties says it, whatever is wrong with a segment.
+    write_log(tmp_path / "fleet", "good", encoded(CASES["ended"]))
+    for name, spoil in (("folder", Path.mkdir), ("lost", lambda path: path.symlink_to("/nowhere"))):
+        spoil(write_log(tmp_path / "fleet", name, encoded(CASES["ended"])) / f"{99:020d}.log")
+    files = str(tmp_path / "fleet" / "*" / "__cluster_metadata-0" / f"{0:020d}.log")
+    for source, failed in ((str(tmp_path / "fleet"), {"id-folder", "id-lost"}), (files, set())):
+        found = export_tables([source], tmp_path / "out", tables=["topics"], mode="overwrite")
+        assert {cluster.name for cluster in found.clusters} == {"id-good", "id-folder", "id-lost"}
+        assert {cluster.name for cluster in found.clusters if cluster.as_of_offset is None} == failed
+        assert all(cluster.cluster_id == cluster.name for cluster in found.clusters)
