@@ -235,3 +235,12 @@ def test_log_that_cannot_be_opened_has_the_id_of_its_cluster(tmp_path: Path) -> 
         assert {cluster.name for cluster in found.clusters} == {"id-good", "id-folder", "id-lost"}
         assert {cluster.name for cluster in found.clusters if cluster.as_of_offset is None} == failed
         assert all(cluster.cluster_id == cluster.name for cluster in found.clusters)
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl", "csv"])
+def test_name_that_is_not_utf8_is_written(tmp_path: Path, form: str) -> None:
+    log = write_log(tmp_path / "fleet", os.fsdecode(b"caf\xe9"), encoded(CASES["ended"]), cluster_id="one")
+    (log.parent / "meta.properties").unlink()
+    export_tables([str(tmp_path / "fleet")], tmp_path / "out", tables=["topics"], form=form)
+    (path,) = (tmp_path / "out" / "topics").rglob(f"*.{form}")
+    assert os.fsencode(path.parent.parent.name) == b"cluster=caf\xe9" and path.stat().st_size > 0

@@ -111,7 +111,8 @@ def _write_parquet(path: Path, columns: Columns, rows: Iterable[Row]) -> int:
     from kafkactl.spark.arrow import arrow_schema
 
     count = 0
-    with pq.ParquetWriter(path, arrow_schema(columns)) as writer:
+    # pyarrow takes no path whose bytes are not UTF-8.
+    with path.open("wb") as file, pq.ParquetWriter(file, arrow_schema(columns)) as writer:
         for batch in batches(columns, rows):
             writer.write_batch(batch)
             count += batch.num_rows
