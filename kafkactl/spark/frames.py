@@ -56,7 +56,7 @@ def records(
         None if from_time is None else milliseconds(from_time, round_up=True),
         None if to_time is None else milliseconds(to_time),
     )
-    build = Records(wanted, not secrets, _failures("records", on_error), times)
+    build = Records(wanted, not secrets, failures_of("records", on_error), times)
     return _frame(session, "records", _single(planned_logs(session, paths, cluster_of)), build)
 
 
@@ -77,7 +77,7 @@ def state(
     points, or a negative offset.
     """
     check_state_table(table)
-    build = State(table, *point_of(at_offset, at_time), _failures(table, on_error))
+    build = State(table, *point_of(at_offset, at_time), failures_of(table, on_error))
     return _frame(session, table, planned_clusters(session, paths, cluster_of), build)
 
 
@@ -95,7 +95,7 @@ def changes(
     `since` is included (a datetime, or ISO 8601 text; without a zone UTC). Raises as `state`.
     """
     since_ms = None if since is None else milliseconds(since, round_up=True)
-    build = Changes(topic, since_ms, _failures("changes", on_error))
+    build = Changes(topic, since_ms, failures_of("changes", on_error))
     return _frame(session, "changes", planned_clusters(session, paths, cluster_of), build)
 
 
@@ -113,7 +113,7 @@ def predictions(
     answer for a cluster has a row with its error. Raises InputError `unknown-scenario`, `invalid-scenario-input`, and
     as `state`.
     """
-    build = Predictions(questions_of(scenarios), _failures("predictions", on_error))
+    build = Predictions(questions_of(scenarios), failures_of("predictions", on_error))
     return _frame(session, "predictions", planned_clusters(session, paths, cluster_of), build)
 
 
@@ -121,7 +121,7 @@ def findings(
     session: SparkSession, paths: Paths, *, cluster_of: str | None = None, on_error: OnError = "rows"
 ) -> DataFrame:
     """Return the findings of `log verify` and `log lint` about each log."""
-    build = Findings(_failures("findings", on_error))
+    build = Findings(failures_of("findings", on_error))
     return _frame(session, "findings", _single(planned_logs(session, paths, cluster_of)), build)
 
 
@@ -138,7 +138,7 @@ def remote_segments(
     `paths` are as SOURCE of `kafkactl tiered`, on disks that all workers have; `metadata` is the cluster's metadata
     log, `cluster` the name in the rows. Raises InputError `path-needs-copy`.
     """
-    failures = _failures("remote_segments", on_error)
+    failures = failures_of("remote_segments", on_error)
     places = disk_paths(path_list(paths))
     return _remote(session, RemoteRequest("remote_segments", places, cluster, metadata, None, failures))
 
@@ -154,7 +154,7 @@ def remote_findings(
 ) -> DataFrame:
     """Return the findings of `tiered audit`; `bucket` is a listing of the object store. Otherwise as
     `remote_segments`."""
-    failures = _failures("remote_findings", on_error)
+    failures = failures_of("remote_findings", on_error)
     places = disk_paths(path_list(paths))
     return _remote(session, RemoteRequest("remote_findings", places, cluster, metadata, bucket, failures))
 
@@ -171,7 +171,7 @@ def _remote(session: SparkSession, asked: RemoteRequest) -> DataFrame:
 
 def errors(session: SparkSession, paths: Paths, *, cluster_of: str | None = None) -> DataFrame:
     """Return the logs that cannot be read, with the error of each."""
-    build = Findings(_failures("errors", "rows"), errors_only=True)
+    build = Findings(failures_of("errors", "rows"), errors_only=True)
     return _frame(session, "errors", _single(planned_logs(session, paths, cluster_of)), build)
 
 
@@ -212,7 +212,8 @@ def milliseconds(time: datetime | str, *, round_up: bool = False) -> int:
     return -(-since_1970 // millisecond) if round_up else since_1970 // millisecond
 
 
-def _failures(table: str, on_error: OnError) -> Failures:
+def failures_of(table: str, on_error: str) -> Failures:
+    """Return the treatment of logs that cannot be read. Raises ValueError for another word than `rows` and `raise`."""
     if on_error not in ("rows", "raise"):
         raise ValueError(f"on_error is {on_error!r}; expected 'rows' or 'raise'")
     return Failures(table, raises=on_error == "raise")

@@ -34,8 +34,8 @@ from kafkactl.metadata.dump.lines import Wanted
 from kafkactl.spark.arrow import batches, micros
 from kafkactl.spark.columns import TABLES, check_state_table, ddl
 from kafkactl.spark.disk import logs_on_disk
-from kafkactl.spark.frames import point_of
-from kafkactl.spark.job import Build, Failures, Places
+from kafkactl.spark.frames import failures_of, point_of
+from kafkactl.spark.job import Build, Places
 from kafkactl.spark.logs import PlannedLog, by_cluster, path_list
 from kafkactl.spark.record_times import ALL_TIMES, Times
 from kafkactl.spark.tables import Records, State
@@ -60,8 +60,8 @@ _TIME_AT: Final = _NAMES.index("time")
 
 
 class KafkaMetadata(DataSource):  # type: ignore[misc]
-    """Tables of metadata logs; options: `table` (`records` or one of the state), `at_offset`, `at_time`,
-    `cluster_of`, `pushdown` (`true`)."""
+    """Tables of metadata logs; options: `table` (`records` or one of the state), `at_offset` or `at_time` of a table of
+    the state, `cluster_of`, `on_error` (`rows`, `raise`), `pushdown` (`true`)."""
 
     @classmethod
     def name(cls) -> str:
@@ -69,12 +69,13 @@ class KafkaMetadata(DataSource):  # type: ignore[misc]
         return "kafka-metadata"
 
     def schema(self) -> str:
-        """Return the schema of the table. Raises InputError `unknown-table`."""
+        """Return the schema of the table. Raises as `frames.state`; ValueError for a point of the records."""
+        self.reader(None)  # with the errors of the options, before the first query
         return ddl(TABLES[self._table])
 
     def reader(self, schema: Any) -> DataSourceReader:
         """Return the reader of the table. Raises as `frames.state`."""
-        reader = _FilteringReader if self.options.get("pushdown", "false") == "true" else _Reader
+        reader = _FilteringReader if self.options.get("pushdown", "false").lower() == "true" else _Reader
         return reader(self._table, dict(self.options))
 
     @property
@@ -101,6 +102,9 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         self._cluster_of = options.get("cluster_of")
         at = options.get("at_offset")
         self._point = point_of(None if at is None else int(at), options.get("at_time"))
+        if table == "records" and self._point != (None, None):
+            raise ValueError("kafka-metadata: at_offset and at_time are of tables of the state")
+        self._failures = failures_of(table, options.get("on_error", "rows"))
         self._wanted = Wanted()
         self._times = ALL_TIMES
 
@@ -133,10 +137,9 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         return has_type and (not is_limited or (offset is not None and wanted.offset(offset)))
 
     def _build(self) -> Build:
-        failures = Failures(self._table, raises=False)
         if self._table == "records":
-            return Records(self._wanted, True, failures, self._times)
-        return State(self._table, *self._point, failures)
+            return Records(self._wanted, True, self._failures, self._times)
+        return State(self._table, *self._point, self._failures)
 
 
 class _FilteringReader(_Reader):

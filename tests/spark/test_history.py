@@ -199,6 +199,27 @@ def test_data_source_gives_the_same_rows_and_takes_over_filters(
     assert sorted(map(str, rows_of(states))) == sorted(map(str, expected)) and expected
 
 
+def test_options_of_the_data_source_are_checked_before_a_query(session: SparkSession, root: Path) -> None:
+    from pyspark.errors import PySparkException
+
+    session.dataSource.register(spark.KafkaMetadata)
+    nothing = session.read.format("kafka-metadata").option("table", "topics")
+    (row,) = rows_of(nothing.load(str(root / "nothing")))
+    assert row["error"].startswith("no-metadata-log: ")
+    failing = nothing.option("on_error", "raise").load(str(root / "nothing"))
+    with pytest.raises(PySparkException, match="no-metadata-log: "):
+        failing.collect()
+    for name, value, table, text in (
+        ("on_error", "ignore", "topics", "expected 'rows' or 'raise'"),
+        ("at_offset", "3", "records", "of tables of the state"),
+        ("at_offset", "-1", "topics", "an offset is 0 or greater"),
+        ("at_time", "yesterday", "topics", "invalid-time"),
+        ("table", "topic", "topic", "unknown-table"),
+    ):
+        with pytest.raises(PySparkException, match=text):
+            session.read.format("kafka-metadata").option("table", table).option(name, value).load(str(root))
+
+
 def test_remote_tables_equal_the_answers_of_tiered(session: SparkSession) -> None:
     folder = Path(__file__).parent.parent / "golden" / "tiered" / "4.3.1" / "remote-log-metadata" / "replica-1"
     loaded = load(Request(sources=(str(folder),), engine="local"))
