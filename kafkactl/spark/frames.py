@@ -50,12 +50,7 @@ def records(
     and as all functions of this module: `input-file-unreadable`, `invalid-cluster-pattern`, `cluster-not-named`,
     `spark-needs-extra`.
     """
-    names = [types] if isinstance(types, str) else types or ()
-    wanted = Wanted(types=record_types(names), from_offset=from_offset, to_offset=to_offset)
-    times = Times(
-        None if from_time is None else milliseconds(from_time, round_up=True),
-        None if to_time is None else milliseconds(to_time),
-    )
+    wanted, times = limits_of(types, from_offset, to_offset, from_time, to_time)
     build = Records(wanted, not secrets, failures_of("records", on_error), times)
     return _frame(session, "records", _single(planned_logs(session, paths, cluster_of)), build)
 
@@ -173,6 +168,20 @@ def errors(session: SparkSession, paths: Paths, *, cluster_of: str | None = None
     """Return the logs that cannot be read, with the error of each."""
     build = Findings(failures_of("errors", "rows"), errors_only=True)
     return _frame(session, "errors", _single(planned_logs(session, paths, cluster_of)), build)
+
+
+def limits_of(
+    types: str | Iterable[str] | None,
+    from_offset: int | None,
+    to_offset: int | None,
+    from_time: datetime | str | None,
+    to_time: datetime | str | None,
+) -> tuple[Wanted, Times]:
+    """Return the limits of records. Raises InputError `no-such-record-type`, `invalid-time`."""
+    names = [types] if isinstance(types, str) else types or ()
+    wanted = Wanted(types=record_types(names), from_offset=from_offset, to_offset=to_offset)
+    first_ms = None if from_time is None else milliseconds(from_time, round_up=True)
+    return wanted, Times(first_ms, None if to_time is None else milliseconds(to_time))
 
 
 def point_of(at_offset: int | None, at_time: datetime | str | None) -> tuple[int | None, int | None]:
