@@ -25,7 +25,7 @@ from kafkactl.dryrun.api.on_spark import TO_DRIVER, Transfer, answers_on_spark
 from kafkactl.jobs.session import spark_session
 from kafkactl.metadata.io.places import path_needs_spark, plain_paths
 from kafkactl.spark.columns import STATE_TABLES
-from kafkactl.spark.disk import logs_on_disk
+from kafkactl.spark.disk import absolute_path, logs_on_disk
 from kafkactl.spark.export.answer import ExportedCluster, ExportedTable, LogExport, check_any_read, log_export
 from kafkactl.spark.export.cluster_tables import EXPORTED, ClusterTables, ExportPlan, Point, exported_columns
 from kafkactl.spark.export.layout import FORMATS, MODES
@@ -129,7 +129,7 @@ def _absolute(path: str) -> str:
     """Return a path of this machine as a URI, so that Spark does not look in its default file system."""
     if scheme_of(path) != "file":
         return path
-    return f"file://{Path(plain(path)).absolute()}"
+    return f"file://{absolute_path(path)}"
 
 
 def _in_process(plan: ExportPlan) -> LogExport:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from contextlib import suppress
 from glob import glob
 from pathlib import Path
 
 from kafkactl.core.errors import DecodeError
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.spark.globs import python_globs
@@ -18,40 +19,68 @@ from kafkactl.spark.logs import PlannedLog, find_logs, named, owner_files, path_
 def logs_on_disk(paths: Sequence[str], cluster_of: str | None) -> list[PlannedLog]:
     """Return the logs that paths or globs lead to, each once. Raises InputError as `logs.path_list` and
     `logs.named`."""
-    absolute = [str(Path(plain(path)).absolute()) for path in path_list(paths)]
+    absolute = list(map(absolute_path, path_list(paths)))
     unlisted: dict[str, str] = {}
-    files = dict(file for path in absolute for file in _files(path, unlisted))
-    found = find_logs(absolute, ((f"file:{name}", size) for name, size in files.items()), unlisted)
-    return named(found, cluster_of, _cluster_ids(found))
+    found = find_logs(absolute, files_on_disk(absolute, unlisted), unlisted)
+    return named(found, cluster_of, cluster_ids_on_disk(found))
 
 
-def _files(pattern: str, unlisted: dict[str, str]) -> Iterator[tuple[Path, int]]:
-    """Yield the files that a path or glob leads to, with their sizes; folders that cannot be listed are added to
-    `unlisted`."""
-
-    def keep(error: OSError) -> None:
-        unlisted[str(error.filename)] = error.strerror or str(error)
-
-    found = [pattern] if os.path.lexists(pattern) else (name for each in python_globs(pattern) for name in glob(each))  # noqa: PTH207
-    places = [Path(place) for place in sorted(found)]
-    owners = ((place.parent / META_PROPERTIES, place.parent.parent / META_PROPERTIES) for place in places)
-    single = [path for place, above in zip(places, owners, strict=True) for path in (place, *above)]
-    below = (
-        Path(folder, name)
-        for place in places
-        if place.is_dir()
-        for folder, _, names in os.walk(place, onerror=keep)
-        for name in names
-    )
-    for path in dict.fromkeys((*single, *below)):
-        try:
-            if path.is_file():
-                yield path, path.stat().st_size
-        except OSError as error:
-            keep(error)
+def absolute_path(path: str) -> str:
+    """Return a path or a `file:` path as an absolute path without `.` and `..`."""
+    found = Path(plain(path)).absolute()
+    return os.path.realpath(found) if ".." in found.parts else str(found)
 
 
-def _cluster_ids(logs: Sequence[PlannedLog]) -> dict[str, str]:
+def files_on_disk(paths: Iterable[str], unlisted: MutableMapping[str, str]) -> list[tuple[str, int]]:
+    """Return the `file:` path and size of each file at or below absolute paths or globs.
+
+    A `__cluster_metadata-0` without files is returned as a path that ends with a slash. Links are followed. Folders
+    that cannot be listed are added to `unlisted`, with the reason.
+    """
+    found = dict(file for path in paths for file in _files(path, unlisted))
+    return [(f"file:{path}", size) for path, size in found.items()]
+
+
+def _files(pattern: str, unlisted: MutableMapping[str, str]) -> Iterator[tuple[str, int]]:
+    try:
+        os.lstat(pattern)
+        found = [pattern]
+    except (FileNotFoundError, NotADirectoryError):
+        found = [name for each in python_globs(pattern) for name in glob(each, include_hidden=True)]  # noqa: PTH207
+    except OSError as error:
+        unlisted[pattern] = error.strerror or str(error)
+        return
+    for place in map(Path, sorted(found)):
+        for path in (place, place.parent / META_PROPERTIES, place.parent.parent / META_PROPERTIES):
+            if os.path.isfile(path):  # noqa: PTH113  # False without the permission to see it
+                yield str(path), path.stat().st_size
+        if place.is_dir():
+            yield from _below(str(place), unlisted, ())
+
+
+def _below(folder: str, unlisted: MutableMapping[str, str], above: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    """Yield the files below a folder. `above` are the folders over it: no link to one of them, or to a folder that
+    contains one, is followed."""
+    place = os.path.realpath(folder)
+    if any(f"{other}/".startswith(f"{place.rstrip('/')}/") for other in above):
+        return
+    is_empty = folder.endswith(f"/{METADATA_LOG}")
+    try:
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            if entry.is_dir():
+                yield from _below(entry.path, unlisted, (*above, place))
+            elif entry.is_file():
+                is_empty = False
+                with suppress(FileNotFoundError):  # it was removed meanwhile
+                    yield entry.path, entry.stat().st_size
+    except OSError as error:
+        unlisted[folder] = error.strerror or str(error)
+        return
+    if is_empty:
+        yield f"{folder}/", 0
+
+
+def cluster_ids_on_disk(logs: Iterable[PlannedLog]) -> dict[str, str]:
     """Return the cluster id by the path of the meta.properties that has it."""
     found: dict[str, str] = {}
     for path in owner_files(logs):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from glob import escape
+from posixpath import normpath
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -74,11 +75,23 @@ def divided(glob: str) -> tuple[str, str]:
     return "".join(texts[: last + 1]), "".join(texts[last + 1 :])
 
 
+def normal(given: str) -> str:
+    """Return a path or glob without the parts `.` and `..`, as Hadoop resolves them.
+
+    >>> normal("s3a://logs/a/../b/."), normal("./a"), normal("../a"), normal("/a//b/")
+    ('s3a://logs/b', 'a', '../a', '/a//b/')
+    """
+    path = _without_scheme(given)
+    if not {".", ".."} & set(path.split("/")):
+        return given
+    return given.removesuffix(path) + normpath(path)
+
+
 def pattern_of(given: str) -> re.Pattern[str]:
     """Return a regular expression that matches the paths of a Hadoop path or glob, in whatever scheme."""
-    path = re.sub(r"/+", "/", _without_scheme(given))
+    path = re.sub(r"/+", "/", _without_scheme(normal(given)))
     path = path if "://" in given or ":/" not in given else f"/{path.lstrip('/')}"
-    path = path.removeprefix("./").rstrip("/")
+    path = re.sub(r"^(\.\.?(/|$))+", "", path).rstrip("/")  # of a relative path, which is below an unknown folder
     start = "" if path.startswith("/") or not path else ".*/"
     try:
         return re.compile(f"{_SCHEME}{start}(?:{_regex(path)}|{re.escape(path)})(?=/|\\Z)")

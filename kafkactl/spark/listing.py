@@ -1,6 +1,7 @@
 """Files in the file systems of a session.
 
-Names and sizes come from Spark's own listing; the small files that name the owner of a log are read here.
+Names and sizes come from Spark's own listing, for disks of the driver from Python's; the small files that name the
+owner of a log are read here.
 """
 
 from __future__ import annotations
@@ -13,10 +14,30 @@ from urllib.parse import unquote
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.jobs.failure import causes
+from kafkactl.metadata.io.places import is_uri
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
-from kafkactl.spark.globs import alternative, divided, escaped, is_glob, path_alternative, without_slashes_in_braces
-from kafkactl.spark.logs import BUNDLE_SUFFIX, Paths, PlannedLog, by_cluster, find_logs, named, owner_files, path_list
+from kafkactl.spark.disk import absolute_path, cluster_ids_on_disk, files_on_disk
+from kafkactl.spark.globs import (
+    alternative,
+    divided,
+    escaped,
+    is_glob,
+    normal,
+    path_alternative,
+    without_slashes_in_braces,
+)
+from kafkactl.spark.logs import (
+    BUNDLE_SUFFIX,
+    Paths,
+    PlannedLog,
+    by_cluster,
+    find_logs,
+    named,
+    owner_files,
+    path_list,
+    scheme_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,15 +45,33 @@ if TYPE_CHECKING:
 _NAMES: Final = ("*.log", "*.checkpoint", META_PROPERTIES, PARTITION_METADATA, f"*{BUNDLE_SUFFIX}")
 _MOST_META_BYTES: Final = 1 << 20
 _MOST_LETTERS: Final = 500
-_DEPTH: Final = 4  # folders between a path and a log directory below it
+_DEPTH: Final = 6  # folders between a path and a log directory below it
 
 
 def planned_logs(session: SparkSession, paths: Paths, cluster_of: str | None) -> list[PlannedLog]:
     """List the logs that paths lead to. Raises InputError as `logs.named`."""
-    given = path_list(paths)
     unlisted: dict[str, str] = {}
-    logs = find_logs(given, _listed(session, given, unlisted), unlisted)
-    return named(logs, cluster_of, _cluster_ids(session, logs))
+    given = path_list(paths)
+    here = {path: absolute_path(path) for path in given if _is_on_disk(session, path)}
+    others = [path for path in given if path not in here]
+    listed = [*files_on_disk(here.values(), unlisted), *(_listed(session, others, unlisted) if others else ())]
+    logs = find_logs([here.get(path, path) for path in given], listed, unlisted)
+    local = [log for log in logs if here and log.is_local]
+    remote = [log for log in logs if not (here and log.is_local)]
+    return named(logs, cluster_of, {**cluster_ids_on_disk(local), **_cluster_ids(session, remote)})
+
+
+def _is_on_disk(session: SparkSession, path: str) -> bool:
+    """Return True if the driver is this process, and a path is on its disks.
+
+    Python lists them without a job of Spark, and also what Hadoop refuses to list: a folder above one that this user
+    may not read, or above one with a colon in its name.
+    """
+    context = getattr(session, "_jsc", None)  # Connect has none
+    if context is None:
+        return False
+    root = path if is_uri(path) else str(context.hadoopConfiguration().get("fs.defaultFS"))
+    return scheme_of(root) == "file"
 
 
 def planned_clusters(session: SparkSession, paths: Paths, cluster_of: str | None) -> list[tuple[PlannedLog, ...]]:
@@ -46,7 +85,7 @@ def _listed(session: SparkSession, given: Sequence[str], unlisted: dict[str, str
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    globs = {path: without_slashes_in_braces(_glob_of(session, path.rstrip("/"))) for path in given}
+    globs = {path: without_slashes_in_braces(_glob_of(session, normal(path).rstrip("/"))) for path in given}
     try:
         return _found(session, [glob for several in globs.values() for glob in several])
     except (Py4JJavaError, PySparkException):

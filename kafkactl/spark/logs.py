@@ -17,8 +17,13 @@ from kafkactl.spark.globs import pattern_of
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 BUNDLE_SUFFIX: Final = ".zip"
 MOST_SEGMENT_BYTES: Final = 512 << 20
+_HIDDEN: Final = ("_", ".")  # of folders that Spark passes over unless a path names them
 _SEGMENT: Final = re.compile(r"\d{20}\.log")
 _CHECKPOINT: Final = re.compile(r"\d{20}-\d{10}\.checkpoint")
+# Files that Kafka writes next to segments, which a glob such as `__cluster_metadata-0/*` names as well.
+_COMPANION: Final = re.compile(
+    rf".*\.(?:\w*index|snapshot|deleted|tmp)|{META_PROPERTIES}|{PARTITION_METADATA}|leader-epoch-checkpoint|quorum-state"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,20 @@ def find_logs(
                 key = f"{log.path}\0{bool(log.singles)}"
                 found[key] = _together(found.get(key, log), log)
     none = [PlannedLog(path=text, files=(), is_missing=True) for text in given if text not in {*used, *failed}]
-    return [*found.values(), *none, *(PlannedLog(path=path, files=(), unlisted=why) for path, why in failed.items())]
+    closed = (PlannedLog(path=path, files=(), unlisted=why) for path, why in failed.items())
+    return [*_distinct(found.values()), *none, *closed]
+
+
+def _distinct(logs: Iterable[PlannedLog]) -> list[PlannedLog]:
+    """Return the logs without those of this machine that links lead to a second time."""
+    found: dict[tuple[str, bool], PlannedLog] = {}
+    for log in logs:
+        path = plain(log.path)
+        place = os.path.realpath(path) if scheme_of(log.path) == "file" else path
+        key = place, bool(log.singles)
+        if key not in found or place == path:
+            found[key] = log
+    return sorted(found.values(), key=lambda log: log.path)
 
 
 def _together(log: PlannedLog, other: PlannedLog) -> PlannedLog:
@@ -128,7 +146,7 @@ def _logs_in(
         if name.endswith(BUNDLE_SUFFIX):
             path = f"{folder}/{name}"
             yield PlannedLog(path=path, files=((path, files[name]),), singles=(path,))
-    singles = [name for name in named if not name.endswith(BUNDLE_SUFFIX) and name != META_PROPERTIES]
+    singles = [name for name in named if not name.endswith(BUNDLE_SUFFIX) and not _COMPANION.fullmatch(name)]
     if singles:
         held = tuple((f"{folder}/{name}", files[name]) for name in singles)
         own = tuple((f"{folder}/{name}", files[name]) for name in files if name == META_PROPERTIES)
@@ -136,13 +154,19 @@ def _logs_in(
         yield PlannedLog(path=folder, files=held + own + _owners(folder, folders), singles=single)
         return
     inside = pattern.match(f"{folder}/")
-    if inside is None or not any(map(_is_log_file, files)):
+    if inside is None:
         return
-    is_given = inside.end() == len(folder)
-    name = folder.rpartition("/")[2]
-    if is_given or name == METADATA_LOG or (PARTITION_METADATA not in files and not name.startswith("__")):
+    *between, name = folder[inside.end() :].split("/")
+    has_log = any(map(_is_log_file, files))
+    is_log = folder.endswith(f"/{METADATA_LOG}") or (has_log and (not name or not _is_other(name, files)))
+    if is_log and not any(part.startswith(_HIDDEN) for part in between):
         own = tuple((f"{folder}/{name}", size) for name, size in files.items() if _is_kept(name))
-        yield PlannedLog(path=folder, files=own + _owners(folder, folders))
+        yield PlannedLog(path=folder, files=own + _owners(folder, folders), is_missing=not has_log)
+
+
+def _is_other(name: str, files: Mapping[str, int]) -> bool:
+    """Return True for a folder with segments that is not a metadata log: one of another topic, or a hidden folder."""
+    return PARTITION_METADATA in files or name.startswith(_HIDDEN)
 
 
 def _is_log_file(name: str) -> bool:

@@ -74,11 +74,13 @@ def test_path_with_characters_of_a_glob_is_found(session: SparkSession, root: Pa
 
 
 def test_globs_lead_to_the_same_logs_as_in_process(session: SparkSession, fleet: Path) -> None:
-    for name in ("bad", "other [1]"):
-        write_log(fleet, name, encoded(BATCHES))
+    for name in ("bad", "other [1]", "region/a/b/c/d/e/deep", "region/.hidden/h", "region/_tmp/x/t"):
+        write_log((fleet / name).parent, Path(name).name, encoded(BATCHES))
+    for name in ("quorum-state", f"{0:020d}.index"):
+        (fleet / "good" / "__cluster_metadata-0" / name).touch()
     for glob, clusters in {
         "{good,bad}": 2,
-        "[!g]*": 2,
+        "[!g]*": 3,
         "other-?1?": 1,
         "{good,bad}/__cluster*": 2,
         "go?d/*/*.log": 1,
@@ -86,6 +88,10 @@ def test_globs_lead_to_the_same_logs_as_in_process(session: SparkSession, fleet:
         "{good/__cluster_metadata-0,bad/__cluster*}/*.log": 2,
         "{good,nothing/bad}": 1,
         "?": 0,
+        "good/../bad/.": 1,
+        "good/__cluster_metadata-0/*": 1,
+        "region": 1,
+        "region/.hidden": 1,
     }.items():
         expected = {log.cluster_id for log in logs_on_disk([f"{fleet}/{glob}"], None) if not log.is_missing}
         assert len(expected) == clusters, glob
