@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -20,10 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import kafkactl
-from kafkactl.core.errors import InputError, UnreachableError
+from kafkactl.core.errors import InputError
 from kafkactl.core.extras import install_advice
 from kafkactl.jobs.failure import failed, meets_end_of_jvm, py4j_is_silent
 from kafkactl.jobs.jvm import SAFE_PATH, exit_code, kept_log, log_end, spark_home, start_jvm, written
+from kafkactl.jobs.masters import check_master
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
@@ -31,11 +31,8 @@ if TYPE_CHECKING:
 
 LOCAL_MASTER: Final = "local[*]"
 NEEDED: Final = ("pyspark", "pyarrow", "pandas", "numpy")
-_STANDALONE = re.compile(r"spark://(.+)")
-_LOCAL: Final = re.compile(r"local(\[([1-9]\d*|\*)(\s*,\s*\d+)?\]|-cluster\[.*\])?")
 _OLDEST_JAVA: Final = 17
 _RELEASE: Final = re.compile(r'(?m)^JAVA_VERSION="(?P<version>(?:1\.)?(?P<major>\d+)[^"]*)"')
-_CONNECT_TIMEOUT_S: Final = 5.0
 _DATA_SUFFIXES: Final = (".css", ".html", ".js", ".json", ".toml")
 _OURS: Final = {
     "spark.ui.enabled": "false",
@@ -168,20 +165,8 @@ def check_spark(master: str | None) -> None:
             f"the Spark engine needs Java 17 or newer: {java} is Java {release['version']}", id="spark-needs-java"
         )
     spark_home()
-    if master is not None and master.startswith("sc://"):
-        raise InputError(
-            f"{master} is a server of Spark Connect, and a command starts an application of its own",
-            id="invalid-spark-master",
-            next_step="Name the cluster's master, or call the functions of kafkactl.spark in a session of Connect.",
-        )
-    if master is not None and master.startswith("local") and not _LOCAL.fullmatch(master):
-        raise InputError(
-            f"{master} is not a valid master of Spark; on this machine it is local, local[CORES] or local[*]",
-            id="invalid-spark-master",
-        )
-    standalone = None if master is None else _STANDALONE.fullmatch(master)
-    if standalone is not None:
-        _check_reachable(standalone[1])
+    if master is not None:
+        check_master(master, _own_settings())
 
 
 def _java() -> str | None:
@@ -196,21 +181,6 @@ def _java_release(java: str) -> re.Match[str] | None:
     except OSError:
         return None
     return _RELEASE.search(text)
-
-
-def _check_reachable(addresses: str) -> None:
-    """Check that a standalone master answers at one of its addresses; Spark itself would try for a minute."""
-    errors = []
-    for address in addresses.split(","):
-        host, colon, port = address.rpartition(":")
-        if not colon or not port.isascii() or not port.isdigit():
-            raise InputError(f"spark://{addresses} names no address", id="invalid-spark-master")
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_TIMEOUT_S).close()
-            return
-        except (OSError, OverflowError) as error:
-            errors.append(f"{address}: {error}")
-    raise UnreachableError(f"no Spark master answers ({'; '.join(errors)})", id="spark-master-unreachable")
 
 
 def _context(master: str | None, name: str) -> SparkContext:
@@ -250,12 +220,16 @@ def _of_the_jvm() -> SparkConf:
     from pyspark import SparkConf
 
     conf = SparkConf(loadDefaults=False)
-    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf")
-    settings = [_settings(folder / name) for name in ("spark-defaults.conf", "spark-env.sh")]
-    settings.append(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    if not any(map(os.environ.get, _JVM_VARIABLES)) and not any(map(_NAMES_JAVA_OPTIONS.search, settings)):
+    if not any(map(os.environ.get, _JVM_VARIABLES)) and not _NAMES_JAVA_OPTIONS.search(_own_settings()):
         conf.set(*_JAVA_OPTIONS)
     return conf
+
+
+def _own_settings() -> str:
+    """Return the text of Spark's own settings."""
+    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf")
+    files = [_settings(folder / name) for name in ("spark-defaults.conf", "spark-env.sh")]
+    return "\n".join((*files, os.environ.get("PYSPARK_SUBMIT_ARGS", "")))
 
 
 def _settings(file: Path) -> str:
