@@ -38,9 +38,13 @@ _ADVICE: Final = (
      "Give the JVM more memory: SPARK_DRIVER_MEMORY on this machine, spark.executor.memory for executors."),
     (r"^MemoryError|worker exited unexpectedly|JVM of the driver ended|code 137",
      "Check whether memory ran out (the kernel's log then names the process), and use fewer cores or larger machines."),
+    (r"above the max threshold",
+     "Set spark.executor.memory and spark.executor.memoryOverhead to less, or raise the limit of the cluster."),
+    (r"unknown queue|cannot submit applications? to queue",
+     "Name a queue in which you may start applications: spark.yarn.queue in spark-defaults.conf."),
     (r"^(FileNotFound|Permission|IsADirectory|OS)Error",
      "Workers must be able to read the log under the same path as this machine."),
-    (r"^(ModuleNotFound|Import)Error|PYTHON_VERSION_MISMATCH",
+    (r"^(ModuleNotFound|Import)Error|PYTHON_VERSION_MISMATCH|pyspark\.daemon",
      "Workers need this machine's minor version of Python, and numpy and pyarrow in it: set PYSPARK_PYTHON."),
 )  # fmt: skip
 # Where an application's own logs are, by its master.

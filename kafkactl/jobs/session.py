@@ -58,6 +58,8 @@ _ALONE: Final = {
 _NAME: Final = "spark.app.name"
 _UNNAMED: Final = "pyspark-shell"  # by spark-submit, with which pyspark starts the JVM
 _SAFE_PATH: Final = f"spark.executorEnv.{SAFE_PATH}"
+# spark-submit gives the workers of YARN the modules pyspark and py4j if it knows the master.
+_PREPARED: Final = re.compile(r"yarn$|k8s://")
 _JVM_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 
 
@@ -187,7 +189,7 @@ def _context(master: str | None, name: str) -> SparkContext:
     from pyspark import SparkConf, SparkContext
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    start_jvm(_of_the_jvm())
+    start_jvm(_of_the_jvm(master))
     conf = SparkConf()  # with Spark's own settings
     conf.setAppName(application_name(conf.get(_NAME, _UNNAMED), name))
     for setting, value in (_OURS | _KEPT_MEMORY).items():
@@ -215,13 +217,18 @@ def _is_local(conf: SparkConf) -> bool:
     return str(conf.get("spark.master", "")).startswith("local")
 
 
-def _of_the_jvm() -> SparkConf:
-    """Return settings to start the JVM of the driver with; none if any of Spark's own settings has options for it."""
+def _of_the_jvm(master: str | None) -> SparkConf:
+    """Return settings to start the JVM of the driver with: a collector and compiler, unless any of Spark's own settings
+    has options for it, and the master of a cluster for which spark-submit prepares the application.
+    """
     from pyspark import SparkConf
 
     conf = SparkConf(loadDefaults=False)
     if not any(map(os.environ.get, _JVM_VARIABLES)) and not _NAMES_JAVA_OPTIONS.search(_own_settings()):
         conf.set(*_JAVA_OPTIONS)
+    if master is not None and _PREPARED.match(master):
+        conf.set("spark.master", master)
+        conf.set("spark.submit.deployMode", "client")
     return conf
 
 

@@ -58,6 +58,19 @@ EXECUTOR = (
     f"{CALLED}\n: {LOST}ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: Command"
     f" exited with code 137\nDriver stacktrace:\n{STACK}\n"
 )
+# Of a ResourceManager, and of executors whose Python has no pyspark.
+TOO_LARGE = (
+    f"{CALLED}\n: java.lang.IllegalArgumentException: Required executor memory (20480 MB), offHeap memory (0) MB,"
+    f" overhead (2048 MB), and PySpark memory (0 MB) is above the max threshold (6144 MB) of this cluster!\n{STACK}\n"
+)
+QUEUE = (
+    f"{CALLED}\n: org.apache.hadoop.yarn.exceptions.YarnException: Failed to submit application_1_0009 to YARN :"
+    f" Application application_1_0009 submitted by user root to unknown queue: nosuch\n{STACK}\n"
+)
+NO_DAEMON = (
+    f"{CALLED}\n: {LOST}org.apache.spark.SparkException: EOFException occurred while reading the port number from"
+    f" pyspark.daemon's stdout.\n{STACK}\n"
+)
 CLUSTER = f"""An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
 : io.fabric8.kubernetes.client.KubernetesClientException: An error has occurred.
 {STACK}
@@ -101,6 +114,9 @@ def error_of(text: str, *, master: str = "local[2]", written: str = "", applicat
         (NO_MEMORY, "SPARK_DRIVER_MEMORY"),
         (TOO_MUCH, "Raise spark.driver.maxResultSize"),
         (EXECUTOR, "memory ran out"),
+        (TOO_LARGE, "spark.executor.memoryOverhead to less"),
+        (QUEUE, "spark.yarn.queue"),
+        (NO_DAEMON, "set PYSPARK_PYTHON"),
     ],
 )
 def test_known_failure_has_its_advice(text: str, advice: str) -> None:

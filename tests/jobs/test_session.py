@@ -25,7 +25,7 @@ def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def jvm_options() -> str:
-    return dict(sessions._of_the_jvm().getAll()).get("spark.driver.defaultJavaOptions", "")
+    return dict(sessions._of_the_jvm(None).getAll()).get("spark.driver.defaultJavaOptions", "")
 
 
 def test_jvm_of_a_session_is_configured_to_start_quickly(settings: Path) -> None:
@@ -60,6 +60,13 @@ def test_jvm_options_of_a_settings_file_are_kept(settings: Path, file: str, text
 def test_jvm_options_of_the_environment_are_kept(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
     assert not jvm_options()
+
+
+@pytest.mark.parametrize("master, is_prepared", [("yarn", True), ("k8s://https://host", True), ("local[2]", False)])
+def test_jvm_knows_the_master_for_which_it_prepares_an_application(master: str, is_prepared: bool) -> None:
+    found = dict(sessions._of_the_jvm(master).getAll())
+    assert found.get("spark.master") == (master if is_prepared else None)
+    assert found.get("spark.submit.deployMode") == ("client" if is_prepared else None)
 
 
 def test_application_has_the_name_of_the_command_unless_settings_name_it() -> None:
