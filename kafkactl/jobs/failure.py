@@ -29,10 +29,15 @@ _NO_MASTER: Final = "Could not parse Master URL"
 _SHUT_DOWN: Final = "SparkContext was shut down"
 _NO_MEMORY: Final = re.compile("OutOf(Direct)?MemoryError")  # of the heap, or of buffers outside it
 _NO_MEMORY_EXIT: Final = 52  # SparkExitCode.OOM
+_ENDED_BY_YARN: Final = re.compile(r"YarnClientSchedulerBackend: Diagnostics message: (.+)")
 _NO_JVM: Final = "JAVA_GATEWAY_EXITED"
 _GONE: Final = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 # What to do about a first cause, where more is known than that it is in the logs.
 _ADVICE: Final = (
+    (r"exceeding (physical |virtual )?memory limits",
+     "Raise spark.executor.memoryOverhead: the Python of the workers is outside the JVM's memory."),
+    (r"executor failures",
+     "The executors' logs say why they ended, often for want of spark.executor.memory or of its memoryOverhead."),
     (r"maxResultSize", "Raise spark.driver.maxResultSize and SPARK_DRIVER_MEMORY, or name fewer sources."),
     (r"OutOf(Direct)?MemoryError|insufficient memory|Could not reserve",
      "Give the JVM more memory: SPARK_DRIVER_MEMORY on this machine, spark.executor.memory for executors."),
@@ -130,6 +135,8 @@ def failed(
         if _SHUT_DOWN in found[0]:  # by the JVM, which is about to end; why is in what it wrote
             memory, others = _written_causes(written, exit_code)
             found = [*memory, *others, *found]
+    ended_by_yarn = [f"YARN ended it: {text[:_MOST_LETTERS]}" for text in _ENDED_BY_YARN.findall(written)]
+    found = [*found, *ended_by_yarn] if found[0].startswith("task: ") else [*ended_by_yarn, *found]
     first, behind = found[0], "; ".join(found[1:])
     if _TOO_OLD in first:
         return InputError(f"the Spark engine needs Java 17 or newer: {first}", id="spark-needs-java")

@@ -59,6 +59,11 @@ EXECUTOR = (
     f" exited with code 137\nDriver stacktrace:\n{STACK}\n"
 )
 # Of a ResourceManager, and of executors whose Python has no pyspark.
+OVER_LIMIT = (
+    f"{CALLED}\n: {LOST}ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: Container"
+    " killed by YARN for exceeding physical memory limits. 700.1 MB of 640 MB physical memory used. Consider boosting"
+    f" spark.executor.memoryOverhead.\nDriver stacktrace:\n{STACK}\n"
+)
 TOO_LARGE = (
     f"{CALLED}\n: java.lang.IllegalArgumentException: Required executor memory (20480 MB), offHeap memory (0) MB,"
     f" overhead (2048 MB), and PySpark memory (0 MB) is above the max threshold (6144 MB) of this cluster!\n{STACK}\n"
@@ -114,6 +119,7 @@ def error_of(text: str, *, master: str = "local[2]", written: str = "", applicat
         (NO_MEMORY, "SPARK_DRIVER_MEMORY"),
         (TOO_MUCH, "Raise spark.driver.maxResultSize"),
         (EXECUTOR, "memory ran out"),
+        (OVER_LIMIT, "Raise spark.executor.memoryOverhead"),
         (TOO_LARGE, "spark.executor.memoryOverhead to less"),
         (QUEUE, "spark.yarn.queue"),
         (NO_DAEMON, "set PYSPARK_PYTHON"),
@@ -125,6 +131,21 @@ def test_known_failure_has_its_advice(text: str, advice: str) -> None:
     assert error.message.startswith("the Spark application app-1 failed: ")
     assert advice in error.next_step
     assert "/tmp/x.log" in error.next_step
+
+
+def test_application_that_yarn_ended_is_reported_with_its_diagnostics() -> None:
+    written = (
+        "26/11/29 19:21:16 ERROR YarnClientSchedulerBackend: YARN application has exited unexpectedly\n"
+        "26/11/29 19:21:16 ERROR YarnClientSchedulerBackend: Diagnostics message: Max number of executor failures (3)"
+        " reached\n"
+    )
+    called = f'{CALLED}\n: java.lang.NullPointerException: "SparkEnv$.get()" is null\n{STACK}\n'
+    error = error_of(called, master="yarn", written=written)
+    assert error.message.endswith("failed: YARN ended it: Max number of executor failures (3) reached")
+    assert "NullPointerException" in error.cause
+    assert error.next_step.startswith("The executors' logs say why")
+    of_task = error_of(OVER_LIMIT, master="yarn", written=written)
+    assert "exceeding physical memory limits" in of_task.message
 
 
 @pytest.mark.parametrize(
