@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkactl.core.errors import FailedError
-from kafkactl.spark.export.layout import STAGING
+from kafkactl.spark.export.layout import STAGING, SUCCESS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,27 +112,44 @@ def staging_in(folder: HadoopFolder) -> Iterator[str]:
             _clean(folder, name)
     name = f"{STAGING}spark.{int(time.time())}.{_machine()}.{os.getpid()}.{uuid.uuid4().hex[:8]}"
     _IN_USE.add(name)
+    end = _clean
     try:
         folder.make(name)
         yield name
+        end = HadoopFolder.delete
     finally:
         with suppress(FailedError):  # the earlier failure is the error
-            _clean(folder, name)
+            end(folder, name)
         _IN_USE.discard(name)
 
 
 def _clean(folder: HadoopFolder, staging: str) -> None:
-    """Remove a staging folder, after the replaced folders are back in every place that stayed empty."""
-    tables, days = f"{staging}/{OLD_TABLES}", f"{staging}/{OLD_DAYS}"
-    replaced = [(tables, table) for table in folder.names(tables)]
-    for table in folder.names(days):
-        for cluster in folder.names(f"{days}/{table}"):
-            inside = f"{table}/{cluster}"
-            replaced.extend((days, f"{inside}/{day}") for day in folder.names(f"{days}/{inside}"))
-    for old, place in replaced:
-        if not folder.has(place):
-            folder.move(f"{old}/{place}", place)
+    """Remove a staging folder, after every table and day is whole again.
+
+    A replaced one whose place is empty is moved back. An object store renames by copying all files and deleting them
+    then: if the end of the process left a part of the files in a place, the others are moved after them.
+    """
+    names = [file.name for file in folder.files(staging) if not file.name.endswith(SUCCESS)]
+    tables = [name.removeprefix(f"{OLD_TABLES}/").partition("/cluster=")[0] for name in names if OLD_TABLES in name]
+    days = [name.removeprefix(f"{OLD_DAYS}/").rpartition("/")[0] for name in names if OLD_TABLES not in name]
+    for place in dict.fromkeys((*tables, *days)):
+        here = _parts(folder, place)
+        for aside in (staging, f"{staging}/{OLD_TABLES}", f"{staging}/{OLD_DAYS}"):
+            there = _parts(folder, f"{aside}/{place}")
+            if here & there:
+                for part in there - here:
+                    folder.move(f"{aside}/{place}/{part.name}", f"{place}/{part.name}")
+                break
+            if there and not here and aside != staging:
+                folder.delete(place)  # without files
+                folder.move(f"{aside}/{place}", place)
     folder.delete(staging)
+
+
+def _parts(folder: HadoopFolder, inside: str) -> set[HadoopFile]:
+    """Return the files of a table or day, none if there is no such folder."""
+    found = folder.files(inside) if folder.has(inside) else ()
+    return {file for file in found if not file.name.endswith(SUCCESS)}
 
 
 def _is_leftover(name: str) -> bool:
