@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kafkactl.core.errors import InputError
 from kafkactl.jobs.pickled import PICKLED, collected
@@ -15,7 +15,7 @@ from kafkactl.metadata.dump.lines import Wanted
 from kafkactl.spark.columns import TABLES, check_state_table, ddl
 from kafkactl.spark.job import Build, Failures, Job, Units
 from kafkactl.spark.listing import contents, planned_clusters, planned_logs
-from kafkactl.spark.logs import Paths, PlannedLog, path_list, without_too_large
+from kafkactl.spark.logs import MOST_SEGMENT_BYTES, Paths, PlannedLog, path_list, without_too_large
 from kafkactl.spark.prediction_rows import questions_of
 from kafkactl.spark.record_times import Times
 from kafkactl.spark.remote_rows import FoldJob, Listing, ListingJob, RemoteJob, RemoteRequest, disk_paths
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 OnError = Literal["rows", "raise"]
+_MOST_CONTENT: Final = "spark.sql.sources.binaryFile.maxLength"  # Spark ends a query that reads a larger file
 
 
 def records(
@@ -243,7 +244,8 @@ def frame_of(session: SparkSession, groups: Groups, job: Callable[[Units], Task]
     """Return the rows that a job makes of all groups of logs: those whose files workers can open, and those whose
     content Spark has to bring. Raises InputError `spark-needs-extra`."""
     ship_code(session)
-    checked = [tuple(map(without_too_large, group)) for group in groups]
+    most = int(session.conf.get(_MOST_CONTENT, str(MOST_SEGMENT_BYTES)) or MOST_SEGMENT_BYTES)
+    checked = [tuple(without_too_large(log, most) for log in group) for group in groups]
     local = tuple(group for group in checked if all(log.is_local for log in group))
     remote = tuple(group for group in checked if not all(log.is_local for log in group))
     frames = []

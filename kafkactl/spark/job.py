@@ -180,7 +180,8 @@ def _check_is_there(log: PlannedLog, shown: str) -> None:
         raise InputError(f"{shown} contains no metadata log", id="no-metadata-log")
     if log.too_large is not None:
         raise InputError(
-            f"{log.too_large} has more than {MOST_SEGMENT_BYTES >> 20} MB, which is too much for a row of Spark; copy"
+            f"{log.too_large} is too large for a row of Spark, which takes {MOST_SEGMENT_BYTES >> 20} MB or as much as"
+            " spark.sql.sources.binaryFile.maxLength allows; copy"
             " the log to a disk that all workers have, and name it with file:",
             id="segment-too-large",
         )

@@ -189,10 +189,10 @@ def owner_files(logs: Iterable[PlannedLog]) -> list[str]:
     return sorted({path for log in logs for path, _ in log.files if path.endswith(f"/{META_PROPERTIES}")})
 
 
-def without_too_large(log: PlannedLog) -> PlannedLog:
-    """Return a log without its files if one of them does not fit into a row of Spark and workers cannot open it as a
-    file."""
-    large = next((path for path, size in log.files if size > MOST_SEGMENT_BYTES), None)
+def without_too_large(log: PlannedLog, most: int) -> PlannedLog:
+    """Return a log without its files if one of them does not fit into a row of Spark, which takes at most `most` bytes,
+    and workers cannot open it as a file."""
+    large = next((path for path, size in log.files if size > min(most, MOST_SEGMENT_BYTES)), None)
     if large is None or log.is_local:
         return log
     return replace(log, files=(), too_large=large)

@@ -153,6 +153,12 @@ def test_segment_above_the_limit_is_an_error_of_its_log(
         "id-good": None, "id-large": "segment-too-large",
     }  # fmt: skip
     assert errors_of(spark.state(session, str(fleet), "topics")) == {"id-good": None, "id-large": None}
+    monkeypatch.undo()
+    setting = "spark.sql.sources.binaryFile.maxLength"  # Spark would end the query
+    session.conf.set(setting, len(encoded(BATCHES)) + 1)
+    limited = spark.state(session, mounted(fleet), "topics")
+    assert errors_of(limited) == {"id-good": None, "id-large": "segment-too-large"}
+    session.conf.unset(setting)
 
 
 @pytest.mark.parametrize("others", [[], [f"{99:020d}.log"]])
