@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+HOSTILE_LINES = {"completion": ("{text}", "bash")}
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

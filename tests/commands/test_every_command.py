@@ -27,7 +27,7 @@ from kafkactl.roll.io.saved import save_observation as save_roll_observation
 from kafkactl.roll.observation import RollNode, make_observation
 from scripts import make_reference
 from tests.commands import test_hostile_text, test_secrets_hidden
-from tests.commands.every_command import LINES, lines_with
+from tests.commands.every_command import CONSTANT, file_for, hostile_lines, lines_with
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.commands.test_hostile_text import EVIL, clean
 from tests.conftest import Run
@@ -59,8 +59,9 @@ def test_every_command_has_a_line() -> None:
         for ctx, command in make_reference.every_command()
         if isinstance(command, LeafCommand)
     }
-    assert sorted(every - set(LINES)) == [], "add a line with hostile input to tests/commands/every_command.py"
-    assert sorted(set(LINES) - every) == [], "remove the line of a command that no longer exists"
+    missing = {name: f"add {CONSTANT} of `{name}` to {file_for(name)}" for name in every - set(hostile_lines())}
+    assert not missing, "\n".join(missing.values())
+    assert sorted(set(hostile_lines()) - every) == [], f"remove {CONSTANT} of a command that no longer exists"
     assert len(every) > 60
 
 
@@ -183,7 +184,7 @@ def test_no_command_lets_what_it_reads_steer_a_terminal(hostile: dict[str, str],
     assert len(codes) == len(lines), text[-2_000:]
     assert {0, 2} < set(codes) and "internal-error" not in text
     clean(text)
-    assert text.count(r"\x1b]0;PWN") > len(LINES), "it is shown, written out"
+    assert text.count(r"\x1b]0;PWN") > len(hostile_lines()), "it is shown, written out"
 
 
 def on_a_terminal(lines: list[list[str]], folder: Path) -> tuple[str, list[int]]:

@@ -6,6 +6,8 @@ import pytest
 
 from kafkactl.core.explanations import explanations, renamed_ids
 
+HOSTILE_LINES = {"explain": ("{text}", "crc-mismatch")}
+
 
 def test_id_is_explained(kafkactl):
     run = kafkactl("explain", "invalid-uuid", "-o", "json")

@@ -9,6 +9,8 @@ from kafkactl.core.answer_kinds import answer_kinds
 from tests.answers import published
 from tests.sampling import one_in
 
+HOSTILE_LINES = {"schema": ("{text}", "--list")}
+
 
 @pytest.mark.parametrize("kind", one_in(4, answer_kinds()))
 def test_every_schema_is_one_and_names_its_kind(kafkactl, kind):

@@ -14,6 +14,8 @@ from kafkactl.commands import simulate
 from kafkactl.commands.simulate import PROFILES, RELEASES
 from kafkactl.simulator import campaign, profiles, script
 
+HOSTILE_LINES = {"simulate": ("--profile rolling-restart --duration 1s --html {report}", "--script {text}")}
+
 FOLDER = Path(__file__).parents[1] / "scripts" / "simulator"
 GUIDE = Path(__file__).parents[2] / "docs" / "simulate.md"
 RESTART = FOLDER / "s05_the_leader_is_stopped.txt"

@@ -33,6 +33,8 @@ from tests.kafka.unregistering_cluster import UnregisteringCluster
 from tests.report.exposition import samples
 from tests.status.worlds import HOST_NODE, WORST, broker, nodes, partitions, quorum, status, voter
 
+HOSTILE_LINES = {"status": ("{brokers}", "-c {config} {brokers}")}
+
 Kafkactl = Callable[..., Run]
 
 

@@ -37,6 +37,13 @@ from tests.kafka.feature_cluster import FakeCluster as FeatureCluster
 from tests.secrets_scan import leaks
 from tests.storage.fleet.fleets import FleetBuilder
 
+HOSTILE_LINES = {
+    "bundle": (
+        "--out {new} -c {config} --log-dir {log} --include-log {saved} --tiered {text}",
+        "--out {new}-live {controllers}",
+    )
+}
+
 NODE_PARTS = ["config-1", "storage.info-1", "storage.verify-1", "log-1", "log.verify", "versions"]
 
 

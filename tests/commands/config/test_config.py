@@ -9,6 +9,14 @@ from kafkactl.commands.demo.cluster import FakeCluster
 from kafkactl.files.contexts import CONTEXT_KEYS
 from tests.conftest import Run
 
+HOSTILE_LINES = {
+    "config view": ("", "{text}"),
+    "config set": ("{text} --bootstrap-server h:1", "prod --bootstrap-server {text}"),
+    "config use": ("{text}",),
+    "config unset": ("{text} cluster_id",),
+    "config delete": ("{text}",),
+}
+
 Config = Callable[..., Run]
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.lab.harness.terminal_session import TerminalSession
 
+HOSTILE_LINES = {"demo": ("--scene mount --out {text}", "--list", "--scene mount --kafka {text}")}
+
 WAITING = "Enter runs it, Ctrl-C ends the demo"
 
 

@@ -21,6 +21,8 @@ from tests.metadata.goldens import golden
 from tests.sampling import one_in
 from tests.spark.logs import write_log as spark_log
 
+HOSTILE_LINES = {"dryrun report": ("{log} --html {report}",)}
+
 Kafkactl = Callable[..., Run]
 
 

@@ -22,6 +22,10 @@ from tests.conftest import Run
 from tests.lab.migration.configs import ENCODER_SECRET
 from tests.migration.copy.proof import read_copy
 
+HOSTILE_LINES = {
+    "dryrun zk-migration": ("{tree} --config {config} --records --kafka-version 3.9.2", "{observation} --records")
+}
+
 Kafkactl = Callable[..., Run]
 GOLDENS = Path(__file__).parents[2] / "golden" / "migrations"
 MARKERS = ("BeginTransactionRecord", "EndTransactionRecord")

@@ -18,6 +18,16 @@ from kafkactl.features.api import change as feature_change
 from tests.conftest import Run
 from tests.kafka.feature_cluster import RANGES, FakeCluster
 
+HOSTILE_LINES = {
+    "features describe": ("{brokers}",),
+    "features upgrade": ("--metadata {text} {brokers} --dry-run",),
+    "features downgrade": ("--metadata {text} {brokers} --dry-run",),
+    "features disable": ("--feature {text} {brokers} --dry-run",),
+    "features verify": ("--metadata {text} {brokers}",),
+    "features version-mapping": ("--release-version {text}",),
+    "features feature-dependencies": ("--feature {text}=1",),
+}
+
 Kafkactl = Callable[..., Run]
 CONTROLLERS_28 = {"metadata.version": (7, 28), "group.version": (0, 1), "kraft.version": (0, 1)}
 

@@ -22,6 +22,11 @@ from tests.commands.features.test_features import at, ids
 from tests.conftest import Run
 from tests.kafka.feature_cluster import FakeCluster
 
+HOSTILE_LINES = {
+    "features plan": ("upgrade --feature {text}=1 {brokers}", "upgrade --metadata 4.3 {brokers}"),
+    "features apply": ("{config} {brokers}", "{text} {brokers}"),
+}
+
 Kafkactl = Callable[..., Run]
 Start = Callable[[], "Live"]
 Edit = Callable[[dict[str, Any]], object]

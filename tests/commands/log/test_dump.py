@@ -11,6 +11,8 @@ import yaml
 from kafkactl.protocol.record_batch import encode_batch
 from tests.metadata.goldens import GOLDEN, golden
 
+HOSTILE_LINES = {"log dump": ("{log}", "{log} --key {text}", "--bundle {bundle}")}
+
 SEGMENT = GOLDEN / "segment-4.4.0-standalone.log.bin"
 BOOTSTRAP = GOLDEN / "bootstrap-4.3.1-scram.checkpoint.bin"
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from tests.dryrun.odd_logs import CASES, encoded
 from tests.spark.logs import write_all_logs, write_log
 
+HOSTILE_LINES = {"log export": ("{log} --out {new}", "{text} --out {new}")}
+
 
 def test_answer_names_tables_and_clusters(kafkactl, tmp_path: Path) -> None:
     write_all_logs(tmp_path / "fleet", releases=("4.4.0",), made=False)

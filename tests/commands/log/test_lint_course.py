@@ -13,6 +13,8 @@ from tests.conftest import Run
 from tests.quorum.recover import worlds
 from tests.quorum.recover.worlds import BEFORE, MetadataLog, disk, uuid
 
+HOSTILE_LINES = {"log lint": ("{log}",)}
+
 Kafkactl = Callable[..., Run]
 
 

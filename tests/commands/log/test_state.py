@@ -15,6 +15,13 @@ from kafkactl.protocol.record_batch import decode_batches, decode_header, encode
 from kafkactl.protocol.schema.definitions import message
 from tests.commands.captured import RELEASES, unpacked, with_hole
 
+HOSTILE_LINES = {
+    "log image": ("{log}", "{log} --full", "--bundle {bundle}"),
+    "log diff": ("{log}@2 {log}",),
+    "log history": ("{log}", "{log} --topic {text}", "{log} --config broker:1"),
+    "log browse": ("{log} /image/configs", "{log} /{text}", "{log} /image/configs/BROKER:1"),
+}
+
 SEGMENT = "00000000000000000000.log"
 SECRETS = ("salt", "storedKey", "serverKey")
 

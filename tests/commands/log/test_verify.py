@@ -12,6 +12,8 @@ from kafkactl.protocol.record_batch import decode_batches, encode_batch
 from kafkactl.protocol.schema.definitions import message
 from tests.metadata.goldens import golden
 
+HOSTILE_LINES = {"log verify": ("{log}", "--bundle {bundle}", "--bundle {text}")}
+
 SEGMENT = golden("segment-4.4.0-standalone.log.bin")
 SNAPSHOT = golden("snapshot-4.4.0-standalone.checkpoint.bin")
 FIRST = "00000000000000000000.log"

@@ -10,6 +10,8 @@ import pytest
 from kafkactl.migration.zktree.znode import encode_znodes
 from tests.migration.observations import OPEN_AT_M0, TIME_MS, World, migration, world
 
+HOSTILE_LINES = {"migrate check": ("{saved}", "--bundle {bundle}", "{saved} --accept {text}")}
+
 
 def saved(place: Path, seen: World) -> Path:
     """Return an observation as another program may write it: no logs, no responses of nodes."""

@@ -14,6 +14,8 @@ from kafkactl.migration.zktree.znode import Znode, decode_znodes, encode_znodes
 from tests.campaigns.goldens.migrations import INTO as GOLDENS
 from tests.lab.migration.configs import ENCODER_SECRET
 
+HOSTILE_LINES = {"migrate compare": ("{saved}", "{saved} --before {tree}")}
+
 RELEASE = "3.9.2"
 
 

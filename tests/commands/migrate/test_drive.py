@@ -19,6 +19,12 @@ from tests.fakes.migration_hooks import FakeClock, FakeWorld
 from tests.migration.observations import OPEN_AT_M0
 from tests.migration.zk_trees import CLUSTER_ID
 
+HOSTILE_LINES = {
+    "migrate observe": ("{hooks} --out {new}",),
+    "migrate run": ("{hooks} --dry-run",),
+    "migrate finalize": ("{hooks} --dry-run",),
+}
+
 ACCEPTED = [word for id in OPEN_AT_M0 for word in ("--accept", id)]
 
 

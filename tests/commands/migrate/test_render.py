@@ -11,6 +11,10 @@ import pytest
 from kafkactl.protocol.text.properties import parse_properties
 from tests.migration.render.files import cluster
 
+HOSTILE_LINES = {
+    "migrate render": ("{saved} --dry-run", "{saved} --out {rendered}", "--inventory {inventory} --dry-run")
+}
+
 FLAG = "zookeeper.metadata.migration.enable"
 
 

@@ -12,6 +12,8 @@ from tests.migration.saved_folder import save
 from tests.migration.state.states_seen import HEALTHY
 from tests.repository.tree import ROOT
 
+HOSTILE_LINES = {"migrate plan": ("{saved}", "{hooks}")}
+
 _PAGE = (ROOT / "docs" / "migration.md").read_text(encoding="utf-8")
 _LOOKING = ("status", "check", "plan", "compare", "rollback")  # these take a saved observation in place of the cluster
 _PHASES = {"1.": "M0", "3.": "M4L", "4.": "M6", "6.": "M8", "7.": "M11", "Rollback": "M7"}

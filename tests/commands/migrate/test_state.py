@@ -22,6 +22,11 @@ from tests.migration.steps.test_rollback_case import inventory
 from tests.migration.zk_trees import CLUSTER_ID
 from tests.sampling import one_in
 
+HOSTILE_LINES = {
+    "migrate rollback": ("{saved} --dry-run", "{hooks} --dry-run"),
+    "migrate status": ("{saved}", "{hooks}", "{saved} --journal {config}"),
+}
+
 _M4, _M6, _M8 = (HEALTHY[name] for name in ("M4", "M6", "M8"))
 
 

@@ -14,6 +14,12 @@ from tests.conftest import Run
 from tests.kafka.feature_cluster import FakeCluster
 from tests.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
 
+HOSTILE_LINES = {
+    "nodes list": ("{brokers}",),
+    "nodes unregister": ("--id 1 {brokers} --dry-run",),
+    "nodes verify": ("--config {config} {brokers}",),
+}
+
 Kafkactl = Callable[..., Run]
 
 

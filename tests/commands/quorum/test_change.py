@@ -15,6 +15,16 @@ from kafkactl.quorum.outcome import Answer
 from tests.quorum.played import LOST, TIMED_OUT, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, directory, world
 
+HOSTILE_LINES = {
+    "quorum add-controller": ("{controllers} --dry-run",),
+    "quorum remove-controller": ("-i 1 -d {id} {controllers} --dry-run", "-i 1 -d {text} {controllers}"),
+    "quorum reassign": ("--target 1,2,3 {controllers} --dry-run", "--target {text} {controllers}"),
+    "quorum convert": ("{controllers} --dry-run",),
+    "quorum recover": ("--log-dir {log} --out {new} --plan", "--log-dir {text} --out {new} --plan"),
+    "quorum recover collect": ("{text} --to {new}",),
+    "quorum recover verify": ("{config}",),
+}
+
 SERVERS = ("--bootstrap-controller", "c1:9093")
 CONFIG = """process.roles=controller
 node.id=4

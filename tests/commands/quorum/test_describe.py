@@ -30,6 +30,8 @@ from kafkactl.quorum.health import check_health
 from tests.kafka.quorum_nodes import CLUSTER_ID, Quorum, directory, running
 from tests.protocol.random_messages import random_message
 
+HOSTILE_LINES = {"quorum describe": ("--log-dir {log}", "{controllers}", "--bundle {bundle}")}
+
 
 @pytest.fixture
 def describe(kafkactl):

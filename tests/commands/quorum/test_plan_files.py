@@ -13,6 +13,8 @@ from kafkactl.commands.quorum import change_run as quorum_change_run
 from tests.quorum.played import SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, directory, world
 
+HOSTILE_LINES = {"quorum apply": ("{config} {controllers}", "{text} {controllers}")}
+
 SERVERS = ("--bootstrap-controller", "c1:9093")
 
 

@@ -9,6 +9,12 @@ import pytest
 from kafkactl.commands.demo.quorum import FakeQuorum
 from tests.roll.rolls import Roll, save_roll
 
+HOSTILE_LINES = {
+    "roll run": ("--inventory {inventory} --dry-run", "--inventory {text}"),
+    "roll rollback": ("--inventory {inventory} --to {text} --dry-run", "{saved} --to 4.3 --dry-run"),
+    "roll observe": ("--inventory {inventory} --out {new}-roll", "--inventory {text} --out {new}-roll"),
+}
+
 
 def test_rollback_is_planned_from_a_saved_observation(kafkactl, tmp_path: Path) -> None:
     folder = save_roll(

@@ -11,6 +11,12 @@ import pytest
 from tests.conftest import Run
 from tests.roll.rolls import Roll, save_roll
 
+HOSTILE_LINES = {
+    "roll check": ("--observation {roll-seen} --to 4.3.1", "--inventory {inventory}"),
+    "roll plan": ("--observation {roll-seen} --to 4.3.1", "--inventory {text} --out {new}-plan"),
+    "roll status": ("--observation {roll-seen}", "--inventory {text} --to {text}"),
+}
+
 Kafkactl = Callable[..., Run]
 
 

@@ -14,6 +14,8 @@ from kafkactl.storage.io.locks import directory_lock
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.storage.fleet.fleets import FleetBuilder
 
+HOSTILE_LINES = {"storage apply": ("{config} --node 1 --dry-run", "{fleet-plan} --node 1 --dry-run")}
+
 USERS = "SCRAM-SHA-512=[name=alice,password=alice-secret]\n"
 
 

@@ -7,6 +7,8 @@ import pytest
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.storage.fleet.fleets import FleetBuilder
 
+HOSTILE_LINES = {"storage dump": ("{segment}", "{meta}", "{config}")}
+
 
 @pytest.fixture
 def disk(kafkactl, tmp_path):

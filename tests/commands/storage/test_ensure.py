@@ -8,6 +8,8 @@ from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.storage.fleet.fleets import FleetBuilder
 from tests.storage.nodes import CLUSTER_ID
 
+HOSTILE_LINES = {"storage ensure": ("-c {config} -t {id} --dry-run",)}
+
 
 @pytest.fixture
 def node(tmp_path):

@@ -11,6 +11,12 @@ import pytest
 
 from kafkactl.core.values import Uuid
 
+HOSTILE_LINES = {
+    "storage random-uuid": ("",),
+    "storage version-mapping": ("--release-version {text}", ""),
+    "storage feature-dependencies": ("--feature {text}=1",),
+}
+
 
 def test_random_uuids_are_version_4_unreserved_and_no_options(kafkactl):
     texts = {kafkactl("storage", "random-uuid").stdout for _ in range(200)}

@@ -17,6 +17,8 @@ from kafkactl.files.filesystem import OsFilesystem
 from tests.conftest import Run
 from tests.storage.nodes import CLUSTER_ID, properties
 
+HOSTILE_LINES = {"storage format": ("-c {config} -t {id} --dry-run", "-c {config} -t {text} --standalone --dry-run")}
+
 OWN_ID = "JEXY6aqzQY-32P5TStzaFg"
 SCRAM = "SCRAM-SHA-256=[name=alice,password=alice-secret]"
 

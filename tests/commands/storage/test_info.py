@@ -5,6 +5,8 @@ import pytest
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.storage.fleet.fleets import FleetBuilder
 
+HOSTILE_LINES = {"storage info": ("-c {config}",)}
+
 
 @pytest.fixture
 def node(kafkactl, tmp_path):

@@ -8,6 +8,8 @@ import pytest
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.storage.fleet.fleets import FleetBuilder
 
+HOSTILE_LINES = {"storage plan": ("{fleet} --out {new}", "{config} --out {new}")}
+
 SCRAM = "SCRAM-SHA-256=[name=alice,password=alice-secret]\n"
 
 

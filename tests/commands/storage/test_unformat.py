@@ -10,6 +10,8 @@ import pytest
 from tests.conftest import Run
 from tests.storage.nodes import CLUSTER_ID, properties
 
+HOSTILE_LINES = {"storage unformat": ("-c {config} --dry-run",)}
+
 
 @pytest.fixture
 def config(tmp_path: Path, kafkactl: Callable[..., Run]) -> Path:

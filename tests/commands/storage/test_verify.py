@@ -11,6 +11,8 @@ from tests.lab.storage.verify_damage import flipped, holds, removed
 from tests.storage.fleet.fleets import FleetBuilder
 from tests.storage.verify.nodes import SEGMENT, VerifyNode
 
+HOSTILE_LINES = {"storage verify": ("-c {config}",)}
+
 
 @pytest.fixture
 def node(tmp_path, kafkactl):

@@ -13,6 +13,16 @@ from kafkactl.core.answer_kinds import answer_schema, has_published_shape
 from tests.conftest import Run
 from tests.tiered.logs import FINISHED, TIERED, LogOf, Topic, observed, partition_seen, save_observation, segment_uuid
 
+HOSTILE_LINES = {
+    "tiered audit": ("{log}", "{log} --bucket {text}"),
+    "tiered report": ("{log} --html {report}", "{log} --topic {text}"),
+    "tiered segments": ("{log} --topic {text}",),
+    "tiered history": ("{log} --topic {text}",),
+    "tiered forecast": ("{text}",),
+    "tiered observe": ("{log} --out {new}", "{text} --out {new}"),
+    "tiered leftovers": ("{log} --bucket {config}",),
+}
+
 TOPIC = Topic("orders", 1)
 Answering = Callable[..., tuple[int, str, str]]
 

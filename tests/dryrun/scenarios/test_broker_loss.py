@@ -20,6 +20,8 @@ from kafkactl.metadata.image.model import Image
 from kafkactl.protocol.record_batch import decode_batches
 from tests.dryrun.clusters import cluster, clusters
 
+HOSTILE_LINES = {"dryrun broker-loss": ("{log} --brokers 1 --html {report}",)}
+
 ELR = "levels eligible.leader.replicas.version=1\n"
 THREE = """\
 brokers 1 2 3 4

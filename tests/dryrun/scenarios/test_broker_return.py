@@ -25,6 +25,8 @@ from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.replay.reference import Replaying
 from tests.dryrun.clusters import cluster, clusters, uuid
 
+HOSTILE_LINES = {"dryrun broker-return": ("{log} --brokers 1",)}
+
 ELR = "levels eligible.leader.replicas.version=1\n"
 
 

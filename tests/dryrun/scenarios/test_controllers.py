@@ -21,6 +21,8 @@ from kafkactl.metadata.image.model import Controller, FeatureRange, Image
 from kafkactl.metadata.log.voters import Voter
 from tests.dryrun.clusters import cluster, uuid
 
+HOSTILE_LINES = {"dryrun controllers": ("{log} --lose 1",)}
+
 
 def quorum(*ids: int, kraft_version: int = 1) -> tuple[Image, Facts]:
     image, facts = cluster("brokers 11 12")

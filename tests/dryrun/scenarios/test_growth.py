@@ -11,6 +11,8 @@ from kafkactl.dryrun.prediction import Verdict
 from kafkactl.dryrun.scenarios.growth import DAY_MS, Limits, growth, limits_of
 from tests.dryrun.clusters import cluster
 
+HOSTILE_LINES = {"dryrun growth": ("{log} --days 30",)}
+
 MIB = 1024 * 1024
 
 

@@ -23,6 +23,8 @@ from tests.dryrun.clusters import cluster
 from tests.dryrun.engine.test_local import File
 from tests.secrets_scan import leaks
 
+HOSTILE_LINES = {"dryrun restart": ("{log}", "--bundle {bundle}")}
+
 LEVEL = record("FeatureLevelRecord", {"Name": "metadata.version", "FeatureLevel": 25})
 
 
