@@ -6,11 +6,12 @@ That file, a row of the table in `commands/dryrun/__init__.py` and a paragraph o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum, auto
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import first_few, plural
 
 if TYPE_CHECKING:  # a description is read for `--help`, too
     from kafkactl.core.findings import Finding
@@ -20,6 +21,19 @@ if TYPE_CHECKING:  # a description is read for `--help`, too
     from kafkactl.dryrun.engine.local import Loaded
     from kafkactl.dryrun.prediction import Prediction
     from kafkactl.metadata.image.model import Image
+
+TITLE_NAMES: Final = 4
+"""The number of names that a title has at most; the others are counted."""
+
+
+def few_numbered(noun: str, ids: Iterable[Any]) -> str:
+    """Return the noun with the first ids, as a title has them.
+
+    >>> few_numbered("broker", [3, 1])
+    'brokers 3, 1'
+    """
+    listed = [str(number) for number in ids]
+    return f"{plural(noun, len(listed))} {first_few(listed, TITLE_NAMES)}"
 
 
 @frozen
@@ -116,7 +130,8 @@ class Reported:
 @frozen
 class Scenario:
     """A scenario and what is shown of it. `input` is its class `Input`, a frozen value with the fields of `input` in an
-    answer. `about` is what a report says it shows, `help` the text of `--help`.
+    answer. `title` makes a sentence about what happens from the `input` of an answer. `about` is what a report says it
+    shows, `help` the text of `--help`.
 
     `effects` are the fields of `effects` that it fills in addition to partitions, changes and records. `from_options`
     makes the `Input` from the parameters of its options (default: the class itself) and raises OptionsError. `at` gives
@@ -125,6 +140,7 @@ class Scenario:
     """
 
     name: str
+    title: Callable[[Mapping[str, Any]], str]
     help: str
     about: str
     input: Any

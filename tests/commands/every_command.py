@@ -8,14 +8,13 @@ answers are tested in its own package.
 
 from __future__ import annotations
 
-import ast
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+
+from tests.constants import merged_constant
 
 CONSTANT = "HOSTILE_LINES"
-TESTS = Path(__file__).resolve().parents[1]
 OPTIONS = {
     "controllers": "--bootstrap-controller 127.0.0.1:1 --command-config {client} --timeout 300ms",
     "brokers": "--bootstrap-server 127.0.0.1:1 --command-config {client} --timeout 300ms",
@@ -27,13 +26,8 @@ _PLACE = re.compile(r"\{([\w-]+)\}")
 
 @functools.cache
 def hostile_lines() -> Mapping[str, Sequence[str]]:
-    """Return the lines of each command. The files are read and not imported, because their imports take seconds."""
-    found: dict[str, Sequence[str]] = {}
-    for file, lines in _constants():
-        twice = sorted(found.keys() & lines)
-        assert not twice, f"{file} and another file have {CONSTANT} of {twice}"
-        found |= lines
-    return dict(sorted(found.items()))
+    """Return the lines of each command."""
+    return merged_constant(CONSTANT, "commands/**/test_*.py", "dryrun/scenarios/test_*.py")
 
 
 def file_for(command: str) -> str:
@@ -50,14 +44,6 @@ def lines_with(known: Mapping[str, str]) -> list[list[str]]:
         for command, lines in hostile_lines().items()
         for line in lines
     ]
-
-
-def _constants() -> Iterator[tuple[Path, Mapping[str, Sequence[str]]]]:
-    """Yield each test file with the constant, and its value: a literal that a blank line ends."""
-    for file in sorted([*TESTS.glob("commands/**/test_*.py"), *TESTS.glob("dryrun/scenarios/test_*.py")]):
-        _, constant, rest = file.read_text().partition(f"\n{CONSTANT} = ")
-        if constant:
-            yield file.relative_to(TESTS.parent), ast.literal_eval(rest.partition("\n\n")[0])
 
 
 def _with_options(line: str) -> str:

@@ -36,7 +36,7 @@ from kafkactl.dryrun.controller.setting_checks import (
 )
 from kafkactl.dryrun.fields import Texts, TextTable
 from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict
-from kafkactl.dryrun.scenario import Option, OptionsError, Scenario, ScenarioContext
+from kafkactl.dryrun.scenario import TITLE_NAMES, Option, OptionsError, Scenario, ScenarioContext
 from kafkactl.metadata.image.model import (
     BROKER_CONFIG,
     ELR_AT,
@@ -299,8 +299,15 @@ def _from_options(*, entity: str, settings: Sequence[str], deleted: Sequence[str
     return Input(entity=entity, set=given, delete=tuple(deleted), through_broker=through_broker)
 
 
+def _title(asked: Mapping[str, Any]) -> str:
+    pairs = [f"{key}={value}" for key, value in dict(asked.get("set") or {}).items()]
+    pairs += [f"{key} deleted" for key in asked.get("delete") or ()]
+    return f"Settings of {asked.get('entity')}: {first_few(pairs, TITLE_NAMES)}"
+
+
 SCENARIO: Final = Scenario(
     name=NAME,
+    title=_title,
     help="""What a change of configuration writes, and which partitions it strands.
 
     With eligible leader replicas, touching min.insync.replicas forgets who may lead: a partition

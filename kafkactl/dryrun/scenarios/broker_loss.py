@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final
@@ -21,7 +21,7 @@ from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked
 from kafkactl.dryrun.fields import NodeIds
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
-from kafkactl.dryrun.scenario import Option, OptionsError, Reported, Scenario, ScenarioContext
+from kafkactl.dryrun.scenario import Option, OptionsError, Reported, Scenario, ScenarioContext, few_numbered
 from kafkactl.metadata.image.model import REPLICAS_AT, Image, Partition
 
 NAME: Final = "broker-loss"
@@ -217,8 +217,18 @@ def _in_report(image: Image) -> list[Input]:
     return [Input(worst=size) for size in (1, 2) if size <= live]
 
 
+def _title(asked: Mapping[str, Any]) -> str:
+    how = ", shut down one by one" if asked.get("mode") == "controlled" else ""
+    worst = asked.get("worst")
+    if worst is not None:
+        return f"Loss of the worst broker{how}" if worst == 1 else f"Loss of the {worst} worst brokers{how}"
+    order = ", in this order" if asked.get("in_order") else ""
+    return f"Loss of {few_numbered('broker', asked.get('brokers') or ())}{order}{how}"
+
+
 SCENARIO: Final = Scenario(
     name=NAME,
+    title=_title,
     help="""What happens when brokers are lost.
 
     The controller notices brokers that are lost together one after the other, in an unknown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blocker, note, warning
@@ -22,7 +22,7 @@ from kafkactl.dryrun.controller.placed import named, placed
 from kafkactl.dryrun.controller.rules import grown_isr
 from kafkactl.dryrun.fields import NodeIds
 from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for, heaviest
-from kafkactl.dryrun.scenario import Option, Scenario, ScenarioContext
+from kafkactl.dryrun.scenario import Option, Scenario, ScenarioContext, few_numbered
 from kafkactl.metadata.image.model import (
     ISR_AT,
     LEADER_AT,
@@ -372,8 +372,14 @@ def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     )
 
 
+def _title(asked: Mapping[str, Any]) -> str:
+    disks = " with empty disks" if asked.get("empty_disks") else ""
+    return f"Return of {few_numbered('broker', asked.get('brokers') or ())}{disks}"
+
+
 SCENARIO: Final = Scenario(
     name=NAME,
+    title=_title,
     help="""What happens when brokers that are down come back.
 
     Brokers that return together register in any order: every order is simulated, and where it

@@ -7,21 +7,20 @@ in force at once and never commits (the wedge, measured on 3.9.2 to 4.4.0). Sour
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Final, TypeAlias
 
 from kafkactl.cluster.quorum.majority import arithmetic, majority, tolerates
 from kafkactl.cluster.quorum.voters import parse_static_voters
-from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blocker, note, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.simulated import check_runs, with_simulation
-from kafkactl.dryrun.fields import Form, Kind, NodeIds, is_number, is_text
+from kafkactl.dryrun.fields import Form, Kind, NodeIds, is_number
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
-from kafkactl.dryrun.scenario import Observed, Option, OptionsError, Reported, Scenario, ScenarioContext
+from kafkactl.dryrun.scenario import Observed, Option, OptionsError, Reported, Scenario, ScenarioContext, few_numbered
+from kafkactl.dryrun.voter_change import ENDPOINT, ChangeField, VoterChange, change_dict, parse_voter_change
 from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.image.model import Image
 from kafkactl.protocol.text.java_text import hash_map_order, uuid_hash
@@ -32,18 +31,8 @@ TIMED_OUT, UNSUPPORTED_VERSION, INVALID_REQUEST = 7, 35, 42
 OTHER_CLUSTER, DUPLICATE_VOTER, VOTER_NOT_FOUND = 104, 126, 127
 STATIC_VOTERS: Final = "controller.quorum.voters"
 LISTENERS: Final = "controller.listener.names"
-_ENDPOINT: Final = re.compile(r"([^:/]+)://(.+):(\d+)", re.ASCII)
 # From then on the voters stand in an immutable set of Java, which every JVM walks in an order of its own.
 Side: TypeAlias = tuple[frozenset[int], frozenset[int]]  # voters, and those of them that are alive
-
-
-@frozen
-class VoterChange:
-    """A voter that is to be added or removed. `directory_id` None: the one that the voter set names."""
-
-    node_id: int
-    directory_id: Uuid | None = None
-    endpoint: str | None = None
 
 
 @frozen
@@ -61,21 +50,6 @@ class ControllerEvent:
     cluster_id: str | None = None
     own_cluster_id: str | None = None
     observed: Observed | None = None
-
-
-def parse_voter_change(text: str) -> VoterChange:
-    """Read `ID`, `ID:DIRECTORY` or `ID:DIRECTORY@LISTENER://HOST:PORT`. Raise InputError `invalid-voter-change`."""
-    voter, _, endpoint = text.partition("@")
-    number, colon, directory = voter.partition(":")
-    is_wrong = (colon and not directory) or (endpoint and not _ENDPOINT.fullmatch(endpoint))
-    if is_wrong or not (number.isascii() and number.isdigit()):
-        raise InputError(
-            f"{text!r} names no controller: ID, ID:DIRECTORY_ID or ID:DIRECTORY_ID@LISTENER://HOST:PORT expected",
-            id="invalid-voter-change",
-        )
-    return VoterChange(
-        node_id=int(number), directory_id=Uuid.parse(directory) if directory else None, endpoint=endpoint or None
-    )
 
 
 def controllers(image: Image, facts: Facts, event: ControllerEvent, logged_voters: Collection[int] = ()) -> Prediction:
@@ -157,7 +131,7 @@ def _of_listener(image: Image, facts: Facts, endpoint: str) -> ServerError | Non
     """Return the error for a new voter without an endpoint for the leader's default listener, its first one."""
     known = [listener.strip() for listener in facts.static.get(LISTENERS, "").split(",") if listener.strip()][:1]
     known = known or _listeners(image, facts.leader_id)
-    found = _ENDPOINT.fullmatch(endpoint)
+    found = ENDPOINT.fullmatch(endpoint)
     if found is None or not known or found[1].upper() in {listener.upper() for listener in known}:
         return None
     named = f"Endpoints(endpoints={{ListenerName({found[1].upper()})={found[2]}/<unresolved>:{found[3]}}})"
@@ -305,41 +279,10 @@ def _input(event: ControllerEvent) -> dict[str, Any]:
     return {
         "down": sorted(event.down),
         "lose": sorted(event.lose),
-        "add": None if event.add is None else _change_dict(event.add),
-        "remove": None if event.remove is None else _change_dict(event.remove),
+        "add": None if event.add is None else change_dict(event.add),
+        "remove": None if event.remove is None else change_dict(event.remove),
         "cluster_id": event.cluster_id,
     }
-
-
-def _change_dict(change: VoterChange) -> dict[str, Any]:
-    directory = None if change.directory_id is None else str(change.directory_id)
-    return {"id": change.node_id, "directory_id": directory, "endpoint": change.endpoint}
-
-
-def _is_voter_change(value: Any) -> bool:
-    known = {"id", "directory_id", "endpoint"}
-    if not isinstance(value, Mapping) or not set(value) <= known or not is_number(value.get("id")):
-        return False
-    return all(value.get(name) is None or is_text(value[name]) for name in ("directory_id", "endpoint"))
-
-
-def _read_voter_change(value: Mapping[str, Any]) -> VoterChange:
-    directory = value.get("directory_id")
-    return VoterChange(
-        node_id=value["id"],
-        directory_id=None if directory is None else Uuid.parse(directory),
-        endpoint=value.get("endpoint"),
-    )
-
-
-ChangeField = Annotated[
-    VoterChange,
-    Kind(
-        words="a table with an id, and a directory_id or an endpoint if need be",
-        holds=_is_voter_change,
-        read=_read_voter_change,
-    ),
-]
 
 
 Number = Annotated[int, Kind(words="a number", holds=is_number, form=Form.NUMBER)]
@@ -391,6 +334,22 @@ def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     )
 
 
+def _title(asked: Mapping[str, Any]) -> str:
+    down = asked.get("down")
+    while_down = f" without an answer of {few_numbered('controller', down)}" if down else ""
+    if asked.get("lose"):
+        return f"Loss of {few_numbered('controller', asked['lose'])}{while_down}"
+    for verb, name in (("added to", "add"), ("removed from", "remove")):
+        if asked.get(name):
+            return f"Controller {_node(asked[name])} {verb} the voters{while_down}"
+    return f"The quorum as it is{while_down}"
+
+
+def _node(change: Any) -> str:
+    text = str(change.get("node_id", change.get("id", ""))) if isinstance(change, Mapping) else str(change)
+    return text.partition(":")[0]
+
+
 def _from_options(
     *,
     down: tuple[int, ...],
@@ -417,6 +376,7 @@ def _from_options(
 
 SCENARIO: Final = Scenario(
     name=NAME,
+    title=_title,
     help="""Whether the quorum lives on when voters are lost, added or removed.
 
     Kafka takes a change of voters that can never commit; here the verdict is wedged. With

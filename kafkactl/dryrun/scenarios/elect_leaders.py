@@ -19,7 +19,7 @@ from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.periodic import leaders_move_back
 from kafkactl.dryrun.fields import Texts, one_of
 from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for, heaviest
-from kafkactl.dryrun.scenario import Option, Reported, Scenario, ScenarioContext
+from kafkactl.dryrun.scenario import TITLE_NAMES, Option, Reported, Scenario, ScenarioContext
 from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
     LEADER_AT,
@@ -229,8 +229,15 @@ def parse_partition(text: str) -> tuple[str, int | None]:
     return topic, int(number) if colon else None
 
 
+def _title(asked: Mapping[str, Any]) -> str:
+    which = "Unclean election of leaders" if asked.get("type") == "unclean" else "Election of preferred leaders"
+    topics = asked.get("topics")
+    return f"{which} of {first_few(topics, TITLE_NAMES)}" if topics else f"{which} of all partitions"
+
+
 SCENARIO: Final = Scenario(
     name=NAME,
+    title=_title,
     help="What kafka-leader-election.sh would do.",
     about="What kafka-leader-election.sh would do.",
     input=Input,

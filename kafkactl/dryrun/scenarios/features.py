@@ -16,13 +16,14 @@ from kafkactl.core.findings import Finding, Severity, blockers
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
 from kafkactl.core.values import Role
+from kafkactl.core.wording import first_few
 from kafkactl.dryrun.answer import Feature, Step
 from kafkactl.dryrun.controller.appended import Operation, record
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.dryrun.controller.feature_state import state_of
 from kafkactl.dryrun.fields import LevelTable, NodeIds
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, findings_for
-from kafkactl.dryrun.scenario import Option, OptionsError, Scenario, ScenarioContext
+from kafkactl.dryrun.scenario import TITLE_NAMES, Option, OptionsError, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.controllers import known_voters
 from kafkactl.features.catalog.consequences import finalized_name
 from kafkactl.features.catalog.levels import features_of
@@ -345,8 +346,22 @@ def _from_options(
     )
 
 
+def _title(asked: Mapping[str, Any]) -> str:
+    if asked.get("release_version"):
+        what = f"the levels of {asked['release_version']}"
+    else:
+        levels = dict(asked.get("levels") or {})
+        what = first_few([f"{name}={level}" for name, level in levels.items()], TITLE_NAMES)
+    verb = {"upgrade": "Upgrade", "downgrade": "Downgrade", "disable": "Disabling"}.get(
+        str(asked.get("operation")), "Change"
+    )
+    how = ", unsafe" if asked.get("unsafe") else ""
+    return f"{verb} of {what}{how}" if verb == "Disabling" else f"{verb} to {what}{how}"
+
+
 SCENARIO: Final = Scenario(
     name=NAME,
+    title=_title,
     help="""What the controller would answer to a change of feature levels, and what the change does.
 
     With --from-cluster, voters that are not seen to follow the live leader count as down.

@@ -16,6 +16,7 @@ from typing import Final
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Severity, note, warning
 from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import counted
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.engine.local import Loaded
 from kafkactl.dryrun.prediction import Prediction, Verdict
@@ -270,6 +271,7 @@ def simulate(context: ScenarioContext, asked: Input) -> Prediction:
 
 SCENARIO: Final = Scenario(
     name=NAME,
+    title=lambda asked: f"Growth of the log in {counted(asked.get('days', 0), 'day')}",
     help="How large log and snapshots become, and how long a controller takes to load them.",
     about="How large log and snapshots become, and how long a controller takes to load them.",
     input=Input,

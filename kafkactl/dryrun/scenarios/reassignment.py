@@ -335,6 +335,7 @@ def _from_options(*, plan: Document) -> Input:
 
 SCENARIO: Final = Scenario(
     name=NAME,
+    title=lambda asked: f"Reassignment of {counted(len(asked.get('moves', ())), 'partition')}",
     help="What a reassignment writes, and whether it can end.",
     about="Replicas move to other brokers.",
     input=Input,

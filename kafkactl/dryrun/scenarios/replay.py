@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.prediction import Prediction, Verdict
@@ -53,8 +54,13 @@ def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     )
 
 
+def _title(asked: Mapping[str, Any]) -> str:
+    return "The metadata log" if asked.get("at") is None else f"The metadata log up to offset {asked['at']}"
+
+
 SCENARIO: Final = Scenario(
     name=NAME,
+    title=_title,
     help="What a log holds and leads to: record counts, the state in numbers, its SHA-256.",
     about="What the log holds, and the state it leads to.",
     input=Input,

@@ -7,8 +7,8 @@ into its own snapshots.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import frozen
@@ -133,8 +133,13 @@ def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     return restart(context.image, context.facts, context.started, asked.node, context.voters)
 
 
+def _title(asked: Mapping[str, Any]) -> str:
+    return "Start of a node from this log" if asked.get("node") is None else f"Start of node {asked['node']}"
+
+
 SCENARIO: Final = Scenario(
     name=NAME,
+    title=_title,
     help="""What a node that starts on this log will believe, where it is not what the controller knows.
 
     A starting node replays the log in large reads, and three defects of Kafka show there: SCRAM users

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final
 
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
@@ -18,7 +18,7 @@ from kafkactl.dryrun.controller.members import checked
 from kafkactl.dryrun.fields import Form, Kind, is_ids
 from kafkactl.dryrun.later import Later
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
-from kafkactl.dryrun.scenario import Option, Reported, Scenario, ScenarioContext
+from kafkactl.dryrun.scenario import Option, Reported, Scenario, ScenarioContext, few_numbered
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose, stop_of
 from kafkactl.dryrun.scenarios.broker_return import come_back
 from kafkactl.metadata.image.model import Image
@@ -136,8 +136,16 @@ def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     return with_quorum(found, context.voters, [(broker_id,) for broker_id in found.effects.get("order") or ()])
 
 
+def _title(asked: Mapping[str, Any]) -> str:
+    order = asked.get("order")
+    if isinstance(order, str) or order is None:
+        return "Rolling restart of all brokers in the safest order"
+    return f"Rolling restart of {few_numbered('broker', order)}"
+
+
 SCENARIO: Final = Scenario(
     name=NAME,
+    title=_title,
     help="What each step of a rolling restart does, and the safest order.",
     about="Every broker is restarted, one after the other.",
     input=Input,

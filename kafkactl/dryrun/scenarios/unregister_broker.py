@@ -135,6 +135,7 @@ def simulate(context: ScenarioContext, asked: Input) -> Prediction:
 
 SCENARIO: Final = Scenario(
     name=NAME,
+    title=lambda asked: f"Unregistration of broker {asked.get('broker')}",
     help="What unregistering a broker does, to its partitions and to itself if it lives.",
     about="The registration of a broker is removed.",
     input=Input,

@@ -14,16 +14,6 @@ from kafkactl.dryrun.page.titles import title_of
 from tests.conftest import Run
 from tests.metadata.goldens import golden
 
-HOSTILE_LINES = {
-    "dryrun rolling-restart": ("{log} --order auto",),
-    "dryrun unregister-broker": ("{log} --broker 1",),
-    "dryrun elect-leaders": ("{log} --type preferred", "{log} --topic {text}"),
-    "dryrun alter-config": ("{log} --entity broker:1 --set my.pwd={text} --records", "{log} --entity {text} --set a=b"),
-    "dryrun reassignment": ("{log} --plan {config}",),
-    "dryrun features": ("{log} --release-version 4.0 --config {config}", "{log} --upgrade {text}=1"),
-    "dryrun replay": ("{log} --details {details}", "{log} --records"),
-}
-
 Kafkactl = Callable[..., Run]
 SEGMENT = golden("segment-4.4.0-standalone.log.bin")
 

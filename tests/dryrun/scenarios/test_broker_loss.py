@@ -22,6 +22,8 @@ from tests.dryrun.clusters import cluster, clusters
 
 HOSTILE_LINES = {"dryrun broker-loss": ("{log} --brokers 1 --html {report}",)}
 
+INPUTS = {"broker-loss": [{"brokers": [1]}, {"worst": 1}]}
+
 ELR = "levels eligible.leader.replicas.version=1\n"
 THREE = """\
 brokers 1 2 3 4

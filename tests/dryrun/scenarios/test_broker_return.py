@@ -25,7 +25,17 @@ from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.replay.reference import Replaying
 from tests.dryrun.clusters import cluster, clusters, uuid
 
-HOSTILE_LINES = {"dryrun broker-return": ("{log} --brokers 1",)}
+HOSTILE_LINES = {
+    "dryrun broker-return": ("{log} --brokers 1",),
+    "dryrun rolling-restart": ("{log} --order auto",),
+    "dryrun unregister-broker": ("{log} --broker 1",),
+}
+
+INPUTS = {
+    "broker-return": [{"brokers": [1]}],
+    "rolling-restart": [{}],
+    "unregister-broker": [{"broker": 1}, {"broker": 77}],
+}
 
 ELR = "levels eligible.leader.replicas.version=1\n"
 

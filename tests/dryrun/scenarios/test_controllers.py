@@ -13,8 +13,9 @@ from kafkactl.dryrun.api import context_of, predict
 from kafkactl.dryrun.controller.appended import records_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
-from kafkactl.dryrun.scenarios.controllers import ControllerEvent, VoterChange, controllers, parse_voter_change
+from kafkactl.dryrun.scenarios.controllers import ControllerEvent, controllers
 from kafkactl.dryrun.scenarios.features import feature_levels
+from kafkactl.dryrun.voter_change import VoterChange, parse_voter_change
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.metadata.image.model import Controller, FeatureRange, Image
@@ -22,6 +23,8 @@ from kafkactl.metadata.log.voters import Voter
 from tests.dryrun.clusters import cluster, uuid
 
 HOSTILE_LINES = {"dryrun controllers": ("{log} --lose 1",)}
+
+INPUTS = {"controllers": [{}, {"add": {"id": 9}}]}
 
 
 def quorum(*ids: int, kraft_version: int = 1) -> tuple[Image, Facts]:

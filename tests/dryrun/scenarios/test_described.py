@@ -14,24 +14,22 @@ from kafkactl.dryrun.by_name import find_scenario, run, scenario_names
 from kafkactl.dryrun.engine.loader import Started
 from kafkactl.dryrun.fields import fields_of
 from kafkactl.dryrun.scenario import ScenarioContext
-from tests.dryrun.brokers.test_combined import TEXT
+from tests.constants import merged_constant
 from tests.dryrun.clusters import cluster
 from tests.dryrun.scenarios.test_growth import loaded
 
-ASKED: Mapping[str, list[dict[str, Any]]] = {
-    "alter-config": [{"entity": "topic:a", "set": {"x": "1"}}, {"entity": "topic:nobody", "set": {"x": "1"}}],
-    "broker-loss": [{"brokers": [1]}, {"worst": 1}],
-    "broker-return": [{"brokers": [1]}],
-    "controllers": [{}, {"add": {"id": 9}}],
-    "elect-leaders": [{}],
-    "features": [{"operation": "upgrade", "levels": {"group.version": 1}}],
-    "growth": [{"days": 1}],
-    "reassignment": [{"moves": [{"topic": "a", "partition": 0, "replicas": [2]}]}],
-    "replay": [{}],
-    "restart": [{}],
-    "rolling-restart": [{}],
-    "unregister-broker": [{"broker": 1}, {"broker": 77}],
-}
+HOSTILE_LINES = {"dryrun replay": ("{log} --details {details}", "{log} --records")}
+
+INPUTS = {"replay": [{}, {"at": 2}]}
+
+ASKED: Mapping[str, list[dict[str, Any]]] = merged_constant("INPUTS", "dryrun/scenarios/test_*.py")
+TEXT = "brokers 1 2 3 4\ntopic spread\n  4 | 4 1 2 | 4 1 2"
+
+
+def test_every_scenario_has_inputs() -> None:
+    missing = [f"tests/dryrun/scenarios/test_{name.replace('-', '_')}.py" for name in {*scenario_names()} - {*ASKED}]
+    assert not missing, f"add INPUTS, the inputs with which the scenario is tried, to {missing}"
+    assert set(ASKED) <= set(scenario_names())
 
 
 def test_table_of_the_command_line_has_every_scenario() -> None:
@@ -39,7 +37,7 @@ def test_table_of_the_command_line_has_every_scenario() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ASKED))
-def test_effects_are_those_that_are_described(name: str) -> None:
+def test_title_and_effects_are_those_that_are_described(name: str) -> None:
     scenario = find_scenario(name)
     image, facts = cluster(TEXT)
     log = replace(loaded()[0], image=image, voters=(1, 2, 3))
@@ -47,6 +45,7 @@ def test_effects_are_those_that_are_described(name: str) -> None:
     for asked in ASKED[name]:
         found = run(name, ScenarioContext(loaded=log, facts=facts, started=started), asked)
         assert set(found.effects) <= set(scenario.effects), asked
+        assert scenario.title(asked)[:1].isupper(), asked
         scenario.input_of(found.to_dict()["input"])  # what is printed is accepted as input again
 
 

@@ -13,6 +13,8 @@ from tests.dryrun.clusters import cluster
 
 HOSTILE_LINES = {"dryrun growth": ("{log} --days 30",)}
 
+INPUTS = {"growth": [{"days": 30}]}
+
 MIB = 1024 * 1024
 
 

@@ -21,6 +21,26 @@ from kafkactl.dryrun.scenarios.reassignment import Move, parse_plan, reassignmen
 from kafkactl.metadata.image.model import Image, Partitions, state_of
 from tests.dryrun.clusters import cluster, uuid
 
+HOSTILE_LINES = {
+    "dryrun elect-leaders": ("{log} --type preferred", "{log} --topic {text}"),
+    "dryrun alter-config": ("{log} --entity broker:1 --set my.pwd={text} --records", "{log} --entity {text} --set a=b"),
+    "dryrun reassignment": ("{log} --plan {config}",),
+    "dryrun features": ("{log} --release-version 4.0 --config {config}", "{log} --upgrade {text}=1"),
+}
+
+INPUTS = {
+    "alter-config": [
+        {"entity": "topic:spread", "set": {"min.insync.replicas": "2"}},
+        {"entity": "topic:nobody", "set": {"x": "1"}},
+    ],
+    "elect-leaders": [{}],
+    "features": [
+        {"operation": "upgrade", "levels": {"metadata.version": 25}},
+        {"operation": "upgrade", "levels": {"group.version": 1}},
+    ],
+    "reassignment": [{"moves": [{"topic": "spread", "partition": 0, "replicas": [1, 2]}]}],
+}
+
 ELR = "levels eligible.leader.replicas.version=1\n"
 
 

@@ -25,6 +25,8 @@ from tests.secrets_scan import leaks
 
 HOSTILE_LINES = {"dryrun restart": ("{log}", "--bundle {bundle}")}
 
+INPUTS = {"restart": [{}]}
+
 LEVEL = record("FeatureLevelRecord", {"Name": "metadata.version", "FeatureLevel": 25})
 
 

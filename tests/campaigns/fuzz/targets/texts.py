@@ -13,8 +13,8 @@ from kafkactl.core.values import Uuid
 from kafkactl.dryrun.api.events import read_events
 from kafkactl.dryrun.reassignment_plan import parse_plan as parse_reassignment
 from kafkactl.dryrun.scenarios.alter_config import parse_entity
-from kafkactl.dryrun.scenarios.controllers import parse_voter_change
 from kafkactl.dryrun.scenarios.elect_leaders import parse_partition
+from kafkactl.dryrun.voter_change import parse_voter_change
 from kafkactl.features.catalog.mapping import parse_feature_level
 from kafkactl.features.catalog.release_version import parse_release_version
 from kafkactl.features.catalog.releases import find_release, newest_release
