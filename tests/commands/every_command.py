@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from tests.constants import merged_constant
 
 CONSTANT = "HOSTILE_LINES"
+TEST_FILES = ("commands/**/test_*.py", "dryrun/scenarios/test_*.py")
 OPTIONS = {
     "controllers": "--bootstrap-controller 127.0.0.1:1 --command-config {client} --timeout 300ms",
     "brokers": "--bootstrap-server 127.0.0.1:1 --command-config {client} --timeout 300ms",
@@ -27,7 +28,7 @@ _PLACE = re.compile(r"\{([\w-]+)\}")
 @functools.cache
 def hostile_lines() -> Mapping[str, Sequence[str]]:
     """Return the lines of each command."""
-    return merged_constant(CONSTANT, "commands/**/test_*.py", "dryrun/scenarios/test_*.py")
+    return merged_constant(CONSTANT, *TEST_FILES)
 
 
 def file_for(command: str) -> str:

@@ -1,12 +1,18 @@
-"""Every option and argument that takes a path, with a command line that is given a hostile one.
+"""Command lines that are given a hostile path, for every option and argument that takes a path.
 
-tests/commands/test_path_options.py walks the commands and fails if an option has no row here, so a new option is either
+The rows of one command are the constant `HOSTILE_PATHS` of its test file: the option, and the arguments of a line as in
+a `Row`, with `{connect}` for an address that does not answer. Rows that several commands share are here.
+tests/commands/test_path_options.py walks the commands and fails if an option has no row, so a new option is either
 tested with a device, a FIFO and a sparse file of 200 GB, or has a reason why it opens nothing.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
+
+from tests.commands.every_command import TEST_FILES
+from tests.constants import merged_constant
 
 # Metavars and names of parameters that take a path, and of those that take another text. Every one is in one of them.
 PATHS = frozenset(
@@ -61,33 +67,23 @@ TIERED = {verb: verb for verb in ("audit", "forecast", "history", "leftovers", "
 }
 _IDS = "the directory is an id, not a path"
 
-ROWS: tuple[Row | Reader | Reason, ...] = (
+SHARED_ROWS: tuple[Row | Reader | Reason, ...] = (
     Row("--after", "dryrun *", f"{DRYRUN} --after {{}}"),
     Row("--config", "dryrun *", f"{DRYRUN} --config {{}}"),
-    Row("--config", "dryrun zk-migration", "dryrun zk-migration {tree} --config {}"),
-    Row("--plan", "dryrun reassignment", "dryrun reassignment {log} --plan {}"),
     Row("--html", "dryrun *", f"{DRYRUN} --html {{}}", (1, 2, 3)),
     Row("--details", "dryrun *", f"{DRYRUN} --details {{}}", (1, 2, 3)),
     Row("sources", "dryrun *", "dryrun replay {}", kinds=NO_SPARSE),
     Row("sources", "dryrun *", "dryrun replay --engine spark {}", kinds=NO_SPARSE),
     Row("sources", "dryrun *", "dryrun replay --engine spark {@__cluster_metadata-0/00000000000000000000.log}",
         kinds=NO_SPARSE),
-    Row("sources", "dryrun zk-migration", "dryrun zk-migration {}"),
-    Row("sources", "log export", "log export {} --out {new}", kinds=NO_SPARSE),
-    Row("--out", "log export", "log export {log} --out {}", (1, 2, 3)),
     *(Row("sources", f"log {verb}", f"log {verb} {{}}", kinds=NO_SPARSE) for verb in
       ("dump", "history", "image", "lint", "verify")),
-    Row("before", "log diff", "log diff {} {log}", kinds=NO_SPARSE),
-    Row("after", "log diff", "log diff {log} {}", kinds=NO_SPARSE),
-    Row("words", "log browse", "log browse {} /image", kinds=NO_SPARSE),
     Row("--command-config", "*", f"nodes list {CONNECT} --command-config {{}}"),
     Row(
         "--controller-command-config",
         "*",
         f"nodes list {CONNECT} --controller-command-config {{}}",
     ),
-    Row("--command-config", "config set", "config set prod --bootstrap-server h:1 --command-config {}", (0, 2)),
-    Row("--config", "nodes verify", f"nodes verify {CONNECT} --config {{}}", (2, 4)),
     *(Row("--config", f"storage {verb}", f"storage {verb} -c {{}}") for verb in ("info", "verify", "unformat")),
     *(Row("--config", f"storage {verb}", f"storage {verb} -c {{}} -t {{id}} --dry-run") for verb in
       ("format", "ensure")),
@@ -96,18 +92,7 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     Row("--not-a-mount", "storage *", f"{FORMAT} --not-a-mount {{}}", (2, 3)),
     Row("--allow-failed-dir", "storage *", f"{FORMAT} --allow-failed-dir {{}}", (2, 3)),
     Row("--allow-not-blank", "storage *", f"{FORMAT} --allow-not-blank {{}}", (2, 3)),
-    Row("--only", "storage unformat", "storage unformat -c {config} --only {} --dry-run", (2, 3)),
-    Row("inventory", "storage plan", "storage plan {} --out {new}"),
-    Row("--out", "storage plan", "storage plan {fleet} --out {}", (2, 3)),
-    Row("plan_file", "storage apply", "storage apply {} --node 1 --dry-run"),
-    Row("--out", "features plan", f"features plan --metadata 4.3 {CONNECT} --out {{}}", (2, 3, 4)),
-    Row("plan_file", "features apply", f"features apply {{}} {CONNECT}"),
-    Row("--out", "quorum reassign", f"quorum reassign --target 1,2,3 {CONNECT} --out {{}}", (2, 3, 4)),
-    Row("plan_file", "quorum apply", f"quorum apply {{}} {CONNECT}"),
-    Row("--receipts", "storage apply", "storage apply {plan} --node 1 --dry-run --receipts {@node-1.json}"),
     Reason("--reformat", "storage apply", f"NODE/DIR {_DIRECTORY_NAMES}"),
-    Row("files", "storage dump", "storage dump {}"),
-    Row("--log-dir", "quorum describe", "quorum describe --log-dir {@" + f"{0:020}.log}}", (2, 7), NO_SPARSE),
     Reader("--journal", "quorum *", "journal"),
     Reason("--controller-directory-id", "quorum remove-controller", _IDS),
     Reason("--add", "dryrun controllers", _IDS),
@@ -116,13 +101,6 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     Row("--log-dir", "quorum recover*", f"{RECOVER} --log-dir {{}} --plan", (2, 3, 7)),
     Row("--log-dir", "quorum recover*", f"{RECOVER} --plan --log-dir {{@__cluster_metadata-0/{0:020}.log}}", (2, 3, 7),
         NO_SPARSE),
-    Row("--broker-log-dir", "quorum recover", f"{RECOVER} --log-dir {{log}} --broker-log-dir {{}} --plan", (2, 3, 7)),
-    Row("--out", "quorum recover", "quorum recover --log-dir {log} --out {} --config {config}", (1, 2, 3)),
-    Row("--from", "quorum recover", f"{RECOVER} --log-dir {{log}} --from {{}} --plan", (2, 3)),
-    Row("--config", "quorum recover", f"{RECOVER} --log-dir {{log}} --config {{}}", (2, 3)),
-    Row("directory", "quorum recover collect", "quorum recover collect {} --to {new}"),
-    Row("--to", "quorum recover collect", "quorum recover collect {log} --to {}"),
-    Row("plan", "quorum recover verify", "quorum recover verify {}"),
     *(Row("sources", f"tiered {verb}", f"tiered {line} {{}}", kinds=NO_SPARSE) for verb, line in TIERED.items()),
     *(Row("--observation", f"tiered {verb}", f"tiered {line} --observation {{@observation.json}}")
       for verb, line in TIERED.items()),
@@ -134,60 +112,40 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
       ("audit", "report")),
     *(Row("--details", f"tiered {verb}", f"tiered {TIERED[verb]} --observation {{remote}} --details {{}}", (1, 2, 3))
       for verb in ("audit", "segments", "report")),
-    Row("--details", "tiered leftovers", "tiered leftovers --observation {remote} --bucket {config} --details {}",
-        (1, 2, 3)),
     Row("sources", "tiered *", "tiered audit --engine spark {}", kinds=NO_SPARSE),
-    Row("--out", "tiered observe", "tiered observe --observation {remote} --out {}", (1, 2, 3)),
-    Row("--out", "tiered leftovers", "tiered leftovers --observation {remote} --bucket {config} --out {}", (1, 2, 3)),
-    Row("--script", "simulate", "simulate --script {}"),
-    Row("--out", "demo", "demo --scene mount --scene report --out {}", (1, 2, 3)),
-    Row("--kafka", "demo", "demo --scene mount --kafka {}"),
-    Row("--html", "simulate", "simulate --profile rolling-restart --duration 1s --html {}", (1, 2, 3)),
     Row("--inventory", "migrate *", "migrate status --inventory {}"),
     Row("--observation", "migrate *", "migrate status --observation {@observation.json}"),
     Row("--observation", "migrate *", "migrate check --observation {@zk.jsonl.gz}"),
-    Row("--journal", "migrate status", "migrate status --observation {observation} --journal {}"),
-    Row("--before", "migrate compare", "migrate compare --observation {observation} --before {}"),
-    Row("--out", "migrate render", "migrate render --inventory {migration} --out {}", (1, 2, 3)),
-    Row("--out", "migrate render", "migrate render --inventory {migration} --out {@manifest.json}", (1, 2, 3)),
-    Row("--out", "migrate observe", "migrate observe --inventory {migration} --out {}", (1, 2, 3)),
     Row("--inventory", "roll *", "roll observe --out {new} --inventory {}"),
     Row("--observation", "roll *", "roll status --observation {@observation.json}"),
     Row("--rendered", "roll *", "roll check --observation {roll-seen} --rendered {@1.properties}"),
-    Row("--out", "roll plan", "roll plan --observation {roll-seen} --out {}", (1, 2, 3)),
-    Row("--out", "roll observe", "roll observe --inventory {roll} --out {}", (1, 2, 3)),
     Reader("--rendered", "migrate *", "rendered file"),
-    Row("--config", "bundle", "bundle --out {new} -c {}", (5, 6)),
-    Row("--config", "status", "status -c {}"),
     Row("--node-config", "*", "nodes list -c {}"),
-    Row("--log-dir", "bundle", "bundle --out {new} --log-dir {}", (6,), NO_SPARSE),
-    Row("--log-dir", "bundle", "bundle --out {new} --log-dir {@" + f"{0:020}.log}}", (6,), NO_SPARSE),
-    Row("--inventory", "bundle", "bundle --out {new} --inventory {}"),
-    Row("--observation", "bundle", "bundle --out {new} --observation {@observation.json}", (6,)),
-    Row("--tiered", "bundle", "bundle --out {new} --tiered {}", (6,), NO_SPARSE),
-    Row("--out", "bundle", "bundle --log-dir {log} --out {}", (3,)),
     *(Row("--bundle", f"log {verb}", f"log {verb} --bundle {{}}") for verb in ("dump", "image", "lint", "verify")),
-    Row("--bundle", "log history", "log history --topic t --bundle {}"),
-    Row("--bundle", "log diff", "log diff {log} --bundle {}"),
-    Row("--bundle", "log browse", "log browse --bundle {}"),
     *(Row("--bundle", verb, f"{verb} --bundle {{}}") for verb in
       ("quorum describe", "features describe", "nodes list")),
     Row("--bundle", "dryrun *", "dryrun broker-loss --brokers 1 --bundle {}"),
     Row("--bundle", "dryrun *", "dryrun zk-migration --bundle {}"),
     Row("--bundle", "migrate *", "migrate status --bundle {}"),
     *(Row("--bundle", f"tiered {verb}", f"tiered {line} --bundle {{}}") for verb, line in TIERED.items()),
-    Row("--bundle", "tiered leftovers", "tiered leftovers --bundle {} --bucket {config}"),
-    Row("--command-config", "bundle", f"bundle --out {{new}} {CONNECT} --command-config {{}}"),
     # Files that are named elsewhere: in the environment, on the line itself, and in files.
     Row("@FILE", "*", "storage @{}"),
     Row("KAFKACTL_CONFIG", "*", "config view", (2,)),
     Row("copy", "migrate *", "migrate render --dry-run --inventory {of:copy}", (2, 3)),
     Row("zookeeper.config", "migrate *", "migrate status --inventory {of:zookeeper}"),
     Row("command_config", "migrate *", "migrate status --inventory {of:command_config}"),
-    Row("scram_file", "storage plan", "storage plan {of:scram_file} --out {new}"),
-    Row("config", "storage plan", "storage plan {of:config} --out {new}", (2, 3)),
     *(Row(f"ssl.truststore.location ({kind})", "*", f"nodes list {CONNECT} --command-config {{of:{kind}}}") for kind in
       ("PEM", "JKS", "PKCS12")),
     Row("ssl.keystore.location", "*", f"nodes list {CONNECT} --command-config {{of:keystore}}"),
-    Row("config.providers", "storage verify", "storage verify -c {of:provider}", (2, 7)),
 )  # fmt: skip
+
+
+@functools.cache
+def path_rows() -> tuple[Row | Reader | Reason, ...]:
+    """Return all rows: those that commands share, and those in the test files of single commands."""
+    own = (
+        Row(option, command, f"{command} {arguments.replace('{connect}', CONNECT)}", *more)
+        for command, rows in merged_constant("HOSTILE_PATHS", *TEST_FILES).items()
+        for option, arguments, *more in rows
+    )
+    return (*SHARED_ROWS, *own)

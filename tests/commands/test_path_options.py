@@ -20,7 +20,8 @@ import pytest
 
 from kafkactl.commands.framework.leaf import LeafCommand
 from scripts import make_reference
-from tests.commands.path_rows import KINDS, OTHERS, PATHS, ROWS, Reader, Reason, Row
+from tests.commands.every_command import file_for
+from tests.commands.path_rows import KINDS, OTHERS, PATHS, Reader, Reason, Row, path_rows
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.commands.test_bounded_inputs import CODE, MOST_BYTES, READERS, SEGMENT, planted
 from tests.metadata.goldens import golden
@@ -74,22 +75,23 @@ def test_every_path_has_a_row_or_a_reason() -> None:
     without = [
         (command, option)
         for command, option in paths
-        if not any(row.option == option and fnmatch.fnmatch(command, row.commands) for row in ROWS)
+        if not any(row.option == option and fnmatch.fnmatch(command, row.commands) for row in path_rows())
     ]
-    assert without == [], "add a row to tests/commands/path_rows.py: what the option does with a hostile file"
+    missing = [f"{option} of `{command}` to {file_for(command)}" for command, option in without]
+    assert not missing, f"add a row of HOSTILE_PATHS, what the option does with a hostile file: {missing}"
 
 
 def test_no_row_is_of_an_option_that_is_gone() -> None:
     paths = {(command, named(parameter)) for command, parameter in text_parameters()}
     stale = [
         row
-        for row in ROWS
+        for row in path_rows()
         if row.option.startswith("--")
         and not any(row.option == option and fnmatch.fnmatch(command, row.commands) for command, option in paths)
     ]
     assert stale == []
-    assert [row for row in ROWS if isinstance(row, Reader) and row.reader not in READERS] == []
-    assert all(row.why for row in ROWS if isinstance(row, Reason))
+    assert [row for row in path_rows() if isinstance(row, Reader) and row.reader not in READERS] == []
+    assert all(row.why for row in path_rows() if isinstance(row, Reason))
 
 
 class Things:
@@ -208,7 +210,7 @@ def test_path_option_with_a_hostile_file_is_bounded(kind: str, kafkactl: Callabl
     kafkactl("storage", "plan", things.known["fleet"], "--out", things.known["plan"])
     contexts = planted(tmp_path / "contexts" / "config.toml", kind)
     contexts.parent.chmod(0o700)
-    rows = [row for row in ROWS if isinstance(row, Row) and kind in row.kinds]
+    rows = [row for row in path_rows() if isinstance(row, Row) and kind in row.kinds]
     assert len(rows) > 40
     for named_by_environment in (False, True):
         chosen = [row for row in rows if (row.option == "KAFKACTL_CONFIG") == named_by_environment]

@@ -16,6 +16,13 @@ from kafkactl.simulator import campaign, profiles, script
 
 HOSTILE_LINES = {"simulate": ("--profile rolling-restart --duration 1s --html {report}", "--script {text}")}
 
+HOSTILE_PATHS = {
+    "simulate": [
+        ("--script", "--script {}"),
+        ("--html", "--profile rolling-restart --duration 1s --html {}", (1, 2, 3)),
+    ],
+}
+
 FOLDER = Path(__file__).parents[1] / "scripts" / "simulator"
 GUIDE = Path(__file__).parents[2] / "docs" / "simulate.md"
 RESTART = FOLDER / "s05_the_leader_is_stopped.txt"

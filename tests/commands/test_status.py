@@ -35,6 +35,12 @@ from tests.status.worlds import HOST_NODE, WORST, broker, nodes, partitions, quo
 
 HOSTILE_LINES = {"status": ("{brokers}", "-c {config} {brokers}")}
 
+HOSTILE_PATHS = {
+    "status": [
+        ("--config", "-c {}"),
+    ],
+}
+
 Kafkactl = Callable[..., Run]
 
 

@@ -44,6 +44,19 @@ HOSTILE_LINES = {
     )
 }
 
+HOSTILE_PATHS = {
+    "bundle": [
+        ("--config", "--out {new} -c {}", (5, 6)),
+        ("--log-dir", "--out {new} --log-dir {}", (6,), ("device", "fifo")),
+        ("--log-dir", "--out {new} --log-dir {@00000000000000000000.log}", (6,), ("device", "fifo")),
+        ("--inventory", "--out {new} --inventory {}"),
+        ("--observation", "--out {new} --observation {@observation.json}", (6,)),
+        ("--tiered", "--out {new} --tiered {}", (6,), ("device", "fifo")),
+        ("--out", "--log-dir {log} --out {}", (3,)),
+        ("--command-config", "--out {new} {connect} --command-config {}"),
+    ],
+}
+
 NODE_PARTS = ["config-1", "storage.info-1", "storage.verify-1", "log-1", "log.verify", "versions"]
 
 

@@ -17,6 +17,12 @@ HOSTILE_LINES = {
     "config delete": ("{text}",),
 }
 
+HOSTILE_PATHS = {
+    "config set": [
+        ("--command-config", "prod --bootstrap-server h:1 --command-config {}", (0, 2)),
+    ],
+}
+
 Config = Callable[..., Run]
 
 

@@ -12,6 +12,13 @@ from tests.lab.harness.terminal_session import TerminalSession
 
 HOSTILE_LINES = {"demo": ("--scene mount --out {text}", "--list", "--scene mount --kafka {text}")}
 
+HOSTILE_PATHS = {
+    "demo": [
+        ("--out", "--scene mount --scene report --out {}", (1, 2, 3)),
+        ("--kafka", "--scene mount --kafka {}"),
+    ],
+}
+
 WAITING = "Enter runs it, Ctrl-C ends the demo"
 
 

@@ -26,6 +26,13 @@ HOSTILE_LINES = {
     "dryrun zk-migration": ("{tree} --config {config} --records --kafka-version 3.9.2", "{observation} --records")
 }
 
+HOSTILE_PATHS = {
+    "dryrun zk-migration": [
+        ("--config", "{tree} --config {}"),
+        ("sources", "{}"),
+    ],
+}
+
 Kafkactl = Callable[..., Run]
 GOLDENS = Path(__file__).parents[2] / "golden" / "migrations"
 MARKERS = ("BeginTransactionRecord", "EndTransactionRecord")

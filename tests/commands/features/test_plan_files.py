@@ -27,6 +27,15 @@ HOSTILE_LINES = {
     "features apply": ("{config} {brokers}", "{text} {brokers}"),
 }
 
+HOSTILE_PATHS = {
+    "features plan": [
+        ("--out", "--metadata 4.3 {connect} --out {}", (2, 3, 4)),
+    ],
+    "features apply": [
+        ("plan_file", "{} {connect}"),
+    ],
+}
+
 Kafkactl = Callable[..., Run]
 Start = Callable[[], "Live"]
 Edit = Callable[[dict[str, Any]], object]

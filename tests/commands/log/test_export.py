@@ -10,6 +10,13 @@ from tests.spark.logs import write_all_logs, write_log
 
 HOSTILE_LINES = {"log export": ("{log} --out {new}", "{text} --out {new}")}
 
+HOSTILE_PATHS = {
+    "log export": [
+        ("sources", "{} --out {new}", (2,), ("device", "fifo")),
+        ("--out", "{log} --out {}", (1, 2, 3)),
+    ],
+}
+
 
 def test_answer_names_tables_and_clusters(kafkactl, tmp_path: Path) -> None:
     write_all_logs(tmp_path / "fleet", releases=("4.4.0",), made=False)

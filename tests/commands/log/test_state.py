@@ -22,6 +22,21 @@ HOSTILE_LINES = {
     "log browse": ("{log} /image/configs", "{log} /{text}", "{log} /image/configs/BROKER:1"),
 }
 
+HOSTILE_PATHS = {
+    "log diff": [
+        ("before", "{} {log}", (2,), ("device", "fifo")),
+        ("after", "{log} {}", (2,), ("device", "fifo")),
+        ("--bundle", "{log} --bundle {}"),
+    ],
+    "log browse": [
+        ("words", "{} /image", (2,), ("device", "fifo")),
+        ("--bundle", "--bundle {}"),
+    ],
+    "log history": [
+        ("--bundle", "--topic t --bundle {}"),
+    ],
+}
+
 SEGMENT = "00000000000000000000.log"
 SECRETS = ("salt", "storedKey", "serverKey")
 

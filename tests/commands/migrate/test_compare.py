@@ -16,6 +16,12 @@ from tests.lab.migration.configs import ENCODER_SECRET
 
 HOSTILE_LINES = {"migrate compare": ("{saved}", "{saved} --before {tree}")}
 
+HOSTILE_PATHS = {
+    "migrate compare": [
+        ("--before", "--observation {observation} --before {}"),
+    ],
+}
+
 RELEASE = "3.9.2"
 
 

@@ -25,6 +25,12 @@ HOSTILE_LINES = {
     "migrate finalize": ("{hooks} --dry-run",),
 }
 
+HOSTILE_PATHS = {
+    "migrate observe": [
+        ("--out", "--inventory {migration} --out {}", (1, 2, 3)),
+    ],
+}
+
 ACCEPTED = [word for id in OPEN_AT_M0 for word in ("--accept", id)]
 
 

@@ -15,6 +15,13 @@ HOSTILE_LINES = {
     "migrate render": ("{saved} --dry-run", "{saved} --out {rendered}", "--inventory {inventory} --dry-run")
 }
 
+HOSTILE_PATHS = {
+    "migrate render": [
+        ("--out", "--inventory {migration} --out {}", (1, 2, 3)),
+        ("--out", "--inventory {migration} --out {@manifest.json}", (1, 2, 3)),
+    ],
+}
+
 FLAG = "zookeeper.metadata.migration.enable"
 
 

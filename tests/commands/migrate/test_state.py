@@ -27,6 +27,12 @@ HOSTILE_LINES = {
     "migrate status": ("{saved}", "{hooks}", "{saved} --journal {config}"),
 }
 
+HOSTILE_PATHS = {
+    "migrate status": [
+        ("--journal", "--observation {observation} --journal {}"),
+    ],
+}
+
 _M4, _M6, _M8 = (HEALTHY[name] for name in ("M4", "M6", "M8"))
 
 

@@ -20,6 +20,12 @@ HOSTILE_LINES = {
     "nodes verify": ("--config {config} {brokers}",),
 }
 
+HOSTILE_PATHS = {
+    "nodes verify": [
+        ("--config", "{connect} --config {}", (2, 4)),
+    ],
+}
+
 Kafkactl = Callable[..., Run]
 
 

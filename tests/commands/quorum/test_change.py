@@ -25,6 +25,25 @@ HOSTILE_LINES = {
     "quorum recover verify": ("{config}",),
 }
 
+HOSTILE_PATHS = {
+    "quorum reassign": [
+        ("--out", "--target 1,2,3 {connect} --out {}", (2, 3, 4)),
+    ],
+    "quorum recover": [
+        ("--broker-log-dir", "--out {new} --log-dir {log} --broker-log-dir {} --plan", (2, 3, 7)),
+        ("--out", "--log-dir {log} --out {} --config {config}", (1, 2, 3)),
+        ("--from", "--out {new} --log-dir {log} --from {} --plan", (2, 3)),
+        ("--config", "--out {new} --log-dir {log} --config {}", (2, 3)),
+    ],
+    "quorum recover collect": [
+        ("directory", "{} --to {new}"),
+        ("--to", "{log} --to {}"),
+    ],
+    "quorum recover verify": [
+        ("plan", "{}"),
+    ],
+}
+
 SERVERS = ("--bootstrap-controller", "c1:9093")
 CONFIG = """process.roles=controller
 node.id=4

@@ -32,6 +32,12 @@ from tests.protocol.random_messages import random_message
 
 HOSTILE_LINES = {"quorum describe": ("--log-dir {log}", "{controllers}", "--bundle {bundle}")}
 
+HOSTILE_PATHS = {
+    "quorum describe": [
+        ("--log-dir", "--log-dir {@00000000000000000000.log}", (2, 7), ("device", "fifo")),
+    ],
+}
+
 
 @pytest.fixture
 def describe(kafkactl):

@@ -15,6 +15,12 @@ from tests.quorum.worlds import CLUSTER_ID, directory, world
 
 HOSTILE_LINES = {"quorum apply": ("{config} {controllers}", "{text} {controllers}")}
 
+HOSTILE_PATHS = {
+    "quorum apply": [
+        ("plan_file", "{} {connect}"),
+    ],
+}
+
 SERVERS = ("--bootstrap-controller", "c1:9093")
 
 

@@ -15,6 +15,12 @@ HOSTILE_LINES = {
     "roll observe": ("--inventory {inventory} --out {new}-roll", "--inventory {text} --out {new}-roll"),
 }
 
+HOSTILE_PATHS = {
+    "roll observe": [
+        ("--out", "--inventory {roll} --out {}", (1, 2, 3)),
+    ],
+}
+
 
 def test_rollback_is_planned_from_a_saved_observation(kafkactl, tmp_path: Path) -> None:
     folder = save_roll(

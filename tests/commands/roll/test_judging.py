@@ -17,6 +17,12 @@ HOSTILE_LINES = {
     "roll status": ("--observation {roll-seen}", "--inventory {text} --to {text}"),
 }
 
+HOSTILE_PATHS = {
+    "roll plan": [
+        ("--out", "--observation {roll-seen} --out {}", (1, 2, 3)),
+    ],
+}
+
 Kafkactl = Callable[..., Run]
 
 

@@ -16,6 +16,13 @@ from tests.storage.fleet.fleets import FleetBuilder
 
 HOSTILE_LINES = {"storage apply": ("{config} --node 1 --dry-run", "{fleet-plan} --node 1 --dry-run")}
 
+HOSTILE_PATHS = {
+    "storage apply": [
+        ("plan_file", "{} --node 1 --dry-run"),
+        ("--receipts", "{plan} --node 1 --dry-run --receipts {@node-1.json}"),
+    ],
+}
+
 USERS = "SCRAM-SHA-512=[name=alice,password=alice-secret]\n"
 
 

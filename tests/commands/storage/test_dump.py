@@ -9,6 +9,12 @@ from tests.storage.fleet.fleets import FleetBuilder
 
 HOSTILE_LINES = {"storage dump": ("{segment}", "{meta}", "{config}")}
 
+HOSTILE_PATHS = {
+    "storage dump": [
+        ("files", "{}"),
+    ],
+}
+
 
 @pytest.fixture
 def disk(kafkactl, tmp_path):

@@ -10,6 +10,15 @@ from tests.storage.fleet.fleets import FleetBuilder
 
 HOSTILE_LINES = {"storage plan": ("{fleet} --out {new}", "{config} --out {new}")}
 
+HOSTILE_PATHS = {
+    "storage plan": [
+        ("inventory", "{} --out {new}"),
+        ("--out", "{fleet} --out {}", (2, 3)),
+        ("scram_file", "{of:scram_file} --out {new}"),
+        ("config", "{of:config} --out {new}", (2, 3)),
+    ],
+}
+
 SCRAM = "SCRAM-SHA-256=[name=alice,password=alice-secret]\n"
 
 

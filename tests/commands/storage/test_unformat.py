@@ -12,6 +12,12 @@ from tests.storage.nodes import CLUSTER_ID, properties
 
 HOSTILE_LINES = {"storage unformat": ("-c {config} --dry-run",)}
 
+HOSTILE_PATHS = {
+    "storage unformat": [
+        ("--only", "-c {config} --only {} --dry-run", (2, 3)),
+    ],
+}
+
 
 @pytest.fixture
 def config(tmp_path: Path, kafkactl: Callable[..., Run]) -> Path:

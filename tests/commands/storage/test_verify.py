@@ -13,6 +13,12 @@ from tests.storage.verify.nodes import SEGMENT, VerifyNode
 
 HOSTILE_LINES = {"storage verify": ("-c {config}",)}
 
+HOSTILE_PATHS = {
+    "storage verify": [
+        ("config.providers", "-c {of:provider}", (2, 7)),
+    ],
+}
+
 
 @pytest.fixture
 def node(tmp_path, kafkactl):

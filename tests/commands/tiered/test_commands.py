@@ -23,6 +23,17 @@ HOSTILE_LINES = {
     "tiered leftovers": ("{log} --bucket {config}",),
 }
 
+HOSTILE_PATHS = {
+    "tiered leftovers": [
+        ("--details", "--observation {remote} --bucket {config} --details {}", (1, 2, 3)),
+        ("--out", "--observation {remote} --bucket {config} --out {}", (1, 2, 3)),
+        ("--bundle", "--bundle {} --bucket {config}"),
+    ],
+    "tiered observe": [
+        ("--out", "--observation {remote} --out {}", (1, 2, 3)),
+    ],
+}
+
 TOPIC = Topic("orders", 1)
 Answering = Callable[..., tuple[int, str, str]]
 

@@ -28,6 +28,12 @@ HOSTILE_LINES = {
     "dryrun features": ("{log} --release-version 4.0 --config {config}", "{log} --upgrade {text}=1"),
 }
 
+HOSTILE_PATHS = {
+    "dryrun reassignment": [
+        ("--plan", "{log} --plan {}"),
+    ],
+}
+
 INPUTS = {
     "alter-config": [
         {"entity": "topic:spread", "set": {"min.insync.replicas": "2"}},
