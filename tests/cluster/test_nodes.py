@@ -85,7 +85,7 @@ def test_lines_equal_those_of_kafkas_describe() -> None:
     assert ranges("4.0")["metadata.version"] == Versions(7, 25)
 
 
-def test_request_that_unregisters() -> None:
+def test_request_of_an_unregistration_is_encoded() -> None:
     state = cluster(MIXED)
     for node_id, api_key, field in ((5, 64, "BrokerId"), (9, 94, "ControllerId")):
         plan = plan_unregister(state, node_id)

@@ -161,7 +161,7 @@ class TestWords:
     def test_line_that_is_wrong_gets_no_words_and_no_complaint(self, home: dict[str, str], line: str) -> None:
         assert answer(home, line)[1] == ""
 
-    def test_damaged_cache_or_a_folder_that_cannot_be_made(self, home: dict[str, str], tmp_path: Path) -> None:
+    def test_completion_without_a_cache_folder_is_empty(self, home: dict[str, str], tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         home["XDG_CACHE_HOME"] = str(tmp_path / "file")
         assert answer(home, "nodes unregister --bootstrap-server 127.0.0.1:1 --id ")[:2] == ([], "")

@@ -66,7 +66,7 @@ def test_nothing_is_sent_under_strict_security(kafkactl, listener, properties, m
     assert not met
 
 
-def test_users_in_a_file_that_others_may_read(kafkactl, tmp_path):
+def test_users_in_a_readable_file_are_reported(kafkactl, tmp_path):
     users, config = tmp_path / "users", tmp_path / "server.properties"
     users.write_text("SCRAM-SHA-512=[name=alice,password=alice-secret]\n")
     users.chmod(0o644)
@@ -96,7 +96,7 @@ def test_users_in_a_file_that_others_may_read(kafkactl, tmp_path):
     assert kafkactl(*words, "--strict-security").code == 0
 
 
-def test_contexts_file_that_others_may_replace(kafkactl, tmp_path, monkeypatch, listener):
+def test_contexts_file_in_an_open_folder_is_reported(kafkactl, tmp_path, monkeypatch, listener):
     folder = tmp_path / "open"
     folder.mkdir()
     monkeypatch.setenv("KAFKACTL_CONFIG", str(folder / "config.toml"))

@@ -46,14 +46,14 @@ def secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_file_that_may_not_be_read(kafkactl, secret: Path, line: str) -> None:
+def test_unreadable_file_is_refused(kafkactl, secret: Path, line: str) -> None:
     run = kafkactl(*line.format(secret).split(), "-o", "json")
     assert (run.code, run.error["id"]) == (2, "input-file-unreadable")
     assert "Permission denied" in run.error["message"]
     assert run.error["next_step"] == "Run the command as a user who may read it: its owner, or root."
 
 
-def test_configuration_of_an_inventory_that_may_not_be_read(kafkactl, secret: Path, tmp_path: Path) -> None:
+def test_unreadable_configuration_of_an_inventory_is_a_blocker(kafkactl, secret: Path, tmp_path: Path) -> None:
     (tmp_path / "fleet.toml").write_text(INVENTORY.format(secret))
     run = kafkactl("storage", "plan", str(tmp_path / "fleet.toml"), "--dry-run", "-o", "json")
     (finding,) = run.json["findings"]

@@ -77,7 +77,7 @@ class TestReading:
         assert caught.value.id == "malformed-contexts-file"
         assert words in caught.value.message
 
-    def test_bytes_that_are_not_text(self) -> None:
+    def test_invalid_utf_8_is_refused(self) -> None:
         with pytest.raises(InputError, match="UTF-8"):
             parse_contexts(b"\xff", file="f")
 
@@ -89,7 +89,7 @@ class TestReading:
         assert "command_config" in caught.value.message
 
     @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-    def test_file_that_others_may_write(self, tmp_path: Path, mode: int) -> None:
+    def test_contexts_file_with_open_mode_is_refused(self, tmp_path: Path, mode: int) -> None:
         with pytest.raises(InputError) as caught:
             load_contexts(save(tmp_path, TEXT, mode))
         assert caught.value.id == "contexts-file-not-safe"
@@ -137,7 +137,7 @@ class TestTarget:
         changed = with_context(self.contexts, "prod", {"command_config": "/abs/p.properties"})
         assert resolve_target(changed).command_config == "/abs/p.properties"
 
-    def test_current_context_that_is_gone(self) -> None:
+    def test_missing_current_context_is_refused(self) -> None:
         with pytest.raises(InputError) as caught:
             resolve_target(replace(self.contexts, current="gone"))
         assert caught.value.id == "unknown-context"

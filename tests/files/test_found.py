@@ -44,7 +44,7 @@ NODE = Scenario("node", "4.3", ("d1", "a/b/d2"), static=True)
 CHECKPOINT = "__cluster_metadata-0"
 
 
-def test_folders_that_are_there_already(tmp_path: Path, synced: list[str]) -> None:
+def test_existing_folders_are_synced(tmp_path: Path, synced: list[str]) -> None:
     (tmp_path / "a").mkdir()
     make_folders(tmp_path / "a" / "b")
     assert synced == [str(tmp_path), f"{tmp_path}/a"]
@@ -95,7 +95,7 @@ def test_receipt_is_synced_with_its_folders(tmp_path: Path, synced: list[str]) -
     assert synced == [f"{folder}/node-1.json", str(folder), str(tmp_path)]
 
 
-def test_plan_that_is_applied(tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_applied_plan_is_synced_first(tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "plan.json"
     path.write_bytes(b"{}")
     settle_plan(path)
@@ -116,7 +116,7 @@ def test_plan_that_is_applied(tmp_path: Path, synced: list[str], monkeypatch: py
 
 
 @pytest.mark.parametrize("apply_same_plan", [False, True])
-def test_format_that_is_there_already(tmp_path: Path, synced: list[str], apply_same_plan: bool) -> None:
+def test_existing_format_is_synced_again(tmp_path: Path, synced: list[str], apply_same_plan: bool) -> None:
     first = NODE.plan(tmp_path)
     assert apply_plan(first, OsFilesystem()).outcome is Outcome.DONE
     synced.clear()
@@ -126,14 +126,14 @@ def test_format_that_is_there_already(tmp_path: Path, synced: list[str], apply_s
     assert folders | {f"{tmp_path}/{name}/{META_PROPERTIES}" for name in NODE.log_dirs} <= set(synced)
 
 
-def test_log_directory_that_was_made_and_not_filled(tmp_path: Path, synced: list[str]) -> None:
+def test_empty_log_directory_is_synced(tmp_path: Path, synced: list[str]) -> None:
     (tmp_path / "d1").mkdir()
     (tmp_path / "a" / "b").mkdir(parents=True)
     assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
     assert {str(tmp_path), f"{tmp_path}/a"} <= set(synced)
 
 
-def test_directory_that_stays_while_another_is_formatted(tmp_path: Path, synced: list[str]) -> None:
+def test_formatted_directory_is_synced_with_another(tmp_path: Path, synced: list[str]) -> None:
     assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
     (tmp_path / "a/b/d2" / META_PROPERTIES).unlink()
     (tmp_path / "a/b/d2" / "bootstrap.checkpoint").unlink(missing_ok=True)
@@ -201,7 +201,7 @@ def test_unformat_begins_with_a_sync_of_the_directory(tmp_path: Path) -> None:
     assert files.done[0] == "sync d1"
 
 
-def test_recovery_that_is_there_already(tmp_path: Path, synced: list[str]) -> None:
+def test_existing_recovery_is_synced(tmp_path: Path, synced: list[str]) -> None:
     log = worlds.whole_log()
     worlds.disk(tmp_path / "sources" / "c2", 2, log)
     worlds.broker_disks(tmp_path / "sources", log=log)

@@ -162,7 +162,7 @@ def test_leftover_folder_in_the_folder_of_another_user_stays(tmp_path: Path) -> 
         assert kept.exists() is not is_removed
 
 
-def test_folder_that_others_may_change(tmp_path: Path) -> None:
+def test_folder_with_open_mode_is_recognized(tmp_path: Path) -> None:
     assert not is_others(tmp_path)
     for mode, expected in ((0o777, True), (0o1777, False), (0o770, True), (0o755, False)):
         tmp_path.chmod(mode)

@@ -161,7 +161,7 @@ def test_second_writer_at_once_is_refused(tmp_path):
     _open(path).close()
 
 
-def test_folder_that_cannot_be_made(tmp_path):
+def test_journal_in_an_impossible_folder_fails(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FailedError) as caught:
         _open(tmp_path / "file" / "j.jsonl")

@@ -215,7 +215,7 @@ def test_error_about_zookeeper_settings_names_file_and_line(
     assert caught.value.message.startswith(f"{file}{place}: ")
 
 
-def test_login_line_that_was_broken_in_two() -> None:
+def test_broken_login_line_is_not_repeated() -> None:
     # Java reads what follows as a key of its own, and a warning names keys.
     config = read_client_config(_CLIENT.replace(f"{_NAME}=", f"{_NAME}=\n").encode(), file="f")
     assert "unknown-client-property" in [found.id for found in config.findings]

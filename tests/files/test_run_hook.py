@@ -19,7 +19,7 @@ def shell(script: str, *words: str, **more) -> object:
     return run_hook(("sh", "-c", script, "hook", *words), **more)
 
 
-def test_hook_that_is_done() -> None:
+def test_hook_with_exit_code_0_is_done() -> None:
     run = shell("cat; echo to-stderr >&2", stdin=b"content\0of a file" * 10_000)
     assert run.end is HookEnd.DONE
     assert run.stdout == b"content\0of a file" * 10_000
@@ -30,18 +30,18 @@ def test_words_are_not_read_by_a_shell() -> None:
     assert run_hook(("printf", "%s", "$(id); `id` *")).stdout == b"$(id); `id` *"
 
 
-def test_hook_that_does_not_read_its_input() -> None:
+def test_unread_input_of_a_hook_is_ignored() -> None:
     assert shell("exit 0", stdin=b"x" * (4 << 20)).end is HookEnd.DONE
 
 
 @pytest.mark.parametrize(("code", "end"), [(1, HookEnd.FAILED), (65, HookEnd.CHANGED_MEANWHILE), (255, HookEnd.FAILED)])
-def test_hook_that_fails(code: int, end: HookEnd) -> None:
+def test_failed_hook_is_reported_with_its_exit_code(code: int, end: HookEnd) -> None:
     run = shell(f"echo because >&2; exit {code}")
     assert (run.end, run.exit_code) == (end, code)
     assert run.message == f"sh: exit {code}: because"
 
 
-def test_hook_that_is_not_there() -> None:
+def test_missing_hook_is_not_started() -> None:
     run = run_hook(("/nowhere/hook",))
     assert run.end is HookEnd.NOT_STARTED
     assert "No such file" in run.message
@@ -54,7 +54,7 @@ def test_hook_that_asks_to_be_tried_again(tmp_path: Path) -> None:
     assert (run.end, run.attempts) == (HookEnd.DONE, 3)
 
 
-def test_hook_that_is_never_ready() -> None:
+def test_hook_with_exit_code_75_is_repeated_until_the_limit() -> None:
     run = shell("exit 75", limits=HookLimits(try_again_ms=120, pause_ms=30))
     assert run.end is HookEnd.NOT_READY
     assert run.attempts > 1

@@ -127,7 +127,7 @@ def test_bootstrap_addresses_are_chosen(
         assert (client.role, [str(address) for address in client.bootstrap]) == expected
 
 
-def test_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         load_client_config(str(tmp_path / "none"))
     assert caught.value.id == "unreadable-client-config"

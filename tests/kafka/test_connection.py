@@ -228,13 +228,13 @@ class TestPortsOfOtherServers:
             assert (error.id, error.exit_code) == (error_id, 4)
             assert str(broker.address) in error.message
 
-    def test_port_on_which_nothing_listens(self) -> None:
+    def test_closed_port_is_reported(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
         error = refused(lambda: connect(Address("127.0.0.1", port), Access(), deadline()))
         assert (error.id, error.exit_code) == ("connection-refused", 4)
 
-    def test_host_that_is_not_known(self) -> None:
+    def test_unknown_host_is_reported(self) -> None:
         error = refused(lambda: connect(Address("no-such-host.invalid", 9092), Access(), deadline()))
         assert error.id == "unknown-host"
 

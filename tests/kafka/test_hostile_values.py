@@ -52,7 +52,7 @@ def test_lifetime_of_a_token_is_read(value: object, seconds: float | None) -> No
 
 
 @pytest.mark.parametrize("url", ["http://[x", "https://[", "http://[::1", "nothing", "ftp://h"])
-def test_address_that_is_none(url: str) -> None:
+def test_invalid_url_of_a_token_endpoint_is_refused(url: str) -> None:
     properties = read_client_properties({"sasl.oauthbearer.token.endpoint.url": url}, file="f")
     entry = parse_jaas("org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required clientId=a;")
     with pytest.raises(InputError) as caught:
@@ -99,7 +99,7 @@ def _journal(*entries: tuple[str, dict[str, object]]) -> bytes:
     return lines
 
 
-def test_journal_line_that_is_nested_too_deeply() -> None:
+def test_deeply_nested_journal_line_is_torn() -> None:
     good = _journal(("journal", {"version": 1, "subject": "s", "cluster_id": "c"}))
     read = read_journal(good + DEEP.encode() + b"\n", file="f", subject="s", cluster_id="c")
     assert read.torn.startswith(b"[[[")

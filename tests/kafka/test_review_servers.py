@@ -57,7 +57,7 @@ def test_life_of_a_session_may_be_any_number(lifetime_ms: int) -> None:
      "m=x,r={nonce}x,s=c2FsdA==,i=4096", "r=other,s=c2FsdA==,i=4096", "r={nonce},s=c2FsdA==,i=4096",
      "r={nonce}x,s=@@@@,i=4096"],
 )  # fmt: skip
-def test_first_messages_of_scram_that_are_refused(first: str) -> None:
+def test_invalid_first_messages_of_scram_are_refused(first: str) -> None:
     class Echo(Server):
         """Puts the client's nonce into its message."""
 
@@ -264,7 +264,7 @@ def test_negative_length_is_a_typed_error(length: int, capfd: pytest.CaptureFixt
     ],
     ids=["empty", "garbage", "no nonce", "no challenge", "no text", "auth-conf", "the same again and again"],
 )  # fmt: skip
-def test_logins_at_a_server_that_cannot_prove_itself(challenge: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+def test_login_at_an_unproven_server_is_refused(challenge: bytes, capfd: pytest.CaptureFixture[str]) -> None:
     # Nor does the password go to it: what is sent is looked through.
     sent: list[bytes] = []
 

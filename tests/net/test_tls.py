@@ -84,7 +84,7 @@ class TestServers:
             assert (error.id, error.exit_code) == (error_id, 4)
             assert broker.asked == []
 
-    def test_authority_that_is_not_trusted(self, tmp_path: Path, authority: Authority) -> None:
+    def test_untrusted_authority_is_refused(self, tmp_path: Path, authority: Authority) -> None:
         with FakeBroker(tls=server(tmp_path, authority.identity("n"))) as broker:
             assert refused(lambda: ask(broker, trusting(tmp_path, Authority("other")))).id == "certificate-not-trusted"
             assert refused(lambda: ask(broker, properties())).id == "certificate-not-trusted"
@@ -106,7 +106,7 @@ class TestServers:
                 "connection-timed-out",
             )
 
-    def test_versions_that_do_not_meet(self, tmp_path: Path, authority: Authority) -> None:
+    def test_disjoint_tls_versions_are_refused(self, tmp_path: Path, authority: Authority) -> None:
         context = server(tmp_path, authority.identity("n"))
         context.maximum_version = ssl.TLSVersion.TLSv1_2
         with FakeBroker(tls=context) as broker:
@@ -164,7 +164,7 @@ class TestClientCertificates:
         assert (error.id, ".whl[pkcs12]" in (error.next_step or "")) == ("pkcs12-needs-extra", True)
 
     @pytest.mark.parametrize("what", ["wrong-password", "no-password", "no-key", "nothing", "not-there", "wrong-p12"])
-    def test_stores_that_cannot_be_used(self, tmp_path: Path, authority: Authority, what: str) -> None:
+    def test_unusable_stores_are_refused(self, tmp_path: Path, authority: Authority, what: str) -> None:
         identity, file = authority.identity("me"), tmp_path / "store"
         text = {"no-key": identity.chain_pem, "nothing": "hello"}.get(
             what, identity.protected_key_pem + identity.chain_pem

@@ -317,7 +317,7 @@ class TestOddities:
         assert hash(value["TopicId"]) == hash(topic_id)
         assert str(value["TopicId"]) == str(topic_id)
 
-    def test_value_that_is_not_a_mapping(self):
+    def test_value_of_another_type_is_refused(self):
         spec = spec_of(field("A", "int8"))
         for value in (None, [], "text", 5):
             assert unwritable(spec, 0, value).id == "value-of-wrong-type"

@@ -36,7 +36,7 @@ CLUSTER = {"ClusterId": "abc", "ControllerId": 3, "Brokers": []}
 
 
 class TestSending:
-    def test_request_that_is_not_flexible(self) -> None:
+    def test_inflexible_request_has_the_old_header(self) -> None:
         data = framing().send("ApiVersions", 0, {})
         # size 12, key 18, version 0, correlation id 0, client id of 2 bytes
         assert data.hex() == "0000000c" + "0012" + "0000" + "00000000" + "0002" + "6d65"
@@ -204,7 +204,7 @@ class TestNegotiation:
     @pytest.mark.parametrize(
         ("keys", "error_id"), [([], "request-not-supported"), ([(60, 90, 99)], "no-common-version")]
     )
-    def test_request_that_cannot_be_asked(self, keys: list[tuple[int, int, int]], error_id: str) -> None:
+    def test_request_without_a_common_version_is_refused(self, keys: list[tuple[int, int, int]], error_id: str) -> None:
         ranges = [{"ApiKey": key, "MinVersion": low, "MaxVersion": high} for key, low, high in keys]
         node = node_versions(3, {"ApiKeys": ranges, "SupportedFeatures": [], "FinalizedFeatures": []}
                              | {"FinalizedFeaturesEpoch": -1, "ZkMigrationReady": False})  # fmt: skip

@@ -242,7 +242,7 @@ def _at(host, node_id):
     return replace(endpoint(node_id), host=host)
 
 
-def test_removed_controller_that_joins_automatically():
+def test_removal_of_an_auto_joining_controller_is_refused():
     known = Circumstances(auto_join=frozenset({3}))
     assert _blockers(plan_removal(HEALTHY, key(3), known)) == ["removed-node-still-runs"]
     stopped = replace(known, overrides=frozenset({"--node-will-be-stopped"}))
@@ -253,7 +253,7 @@ def test_removed_controller_that_joins_automatically():
 
 
 @pytest.mark.parametrize(("level", "stays"), [(30, True), (33, False)])
-def test_registration_that_cannot_be_undone(level, stays):
+def test_permanent_registration_is_reported(level, stays):
     plan = plan_removal(replace(HEALTHY, registrations=_log(level=level)), key(3))
     assert ("registration-stays" in {finding.id for finding in plan.findings}) is stays
 

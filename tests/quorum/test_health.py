@@ -92,12 +92,12 @@ def test_two_looks_show_that_nothing_is_committed():
         ({"cluster_id": "AAAAAAAAAAAAAAAAAAAAEQ"}, "voter-endpoint-of-another"),
     ],
 )
-def test_endpoint_that_is_not_the_voters(probe, id):
+def test_endpoint_of_another_process_is_reported(probe, id):
     state = world(1, 2, 3).observe(probes=probes(1, 2) + probes(3, **probe))
     assert found(state) == ({(id, "controller 3")}, False)
 
 
-def test_disk_that_was_replaced():
+def test_replaced_disk_is_reported():
     alive = frozenset({key(1), key(2), key(3, "b")})
     state = World(voters=world().voters, alive=alive).observe()
     reported, broken = found(state)

@@ -37,7 +37,7 @@ def _first_of_each() -> list[Any]:
 
 
 @pytest.mark.parametrize("command", _first_of_each(), ids=lambda command: command.title)
-def test_sample_of_the_crashes(command: Command, scratch: Path) -> None:
+def test_crash_of_a_command_leaves_no_third_state(command: Command, scratch: Path) -> None:
     figures = Campaign(command, scratch, second_every=command.sample).run_all(errors_every=command.sample)
     assert figures.third_states == []
     assert figures.states >= 2 and figures.second_runs and figures.errors

@@ -141,7 +141,7 @@ def test_epoch_of_a_disk_does_not_fall(quorum):
     assert quorum.broken == ["monotonic-epoch"]
 
 
-def test_one_vote_an_epoch(quorum):
+def test_second_vote_in_an_epoch_is_reported(quorum):
     quorum.monitor.state_written(1, DISKS[1], 5, (2, DISKS[2]))
     quorum.monitor.voted(1, DISKS[1], 5, (2, DISKS[2]))
     quorum.monitor.state_written(1, DISKS[1], 6, (3, DISKS[3]))

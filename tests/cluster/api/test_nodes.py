@@ -77,7 +77,7 @@ def test_node_that_came_back_since_the_plan_is_left_alone() -> None:
     assert cluster.sent == []
 
 
-def test_node_that_another_operator_has_unregistered() -> None:
+def test_node_unregistered_by_another_operator_is_left_alone() -> None:
     cluster = UnregisteringCluster()
     with cluster.client(Role.CONTROLLER) as client:
         state = observe_cluster_state(client).state
@@ -87,7 +87,7 @@ def test_node_that_another_operator_has_unregistered() -> None:
     assert cluster.sent == []
 
 
-def test_port_that_is_taken_by_a_process_that_hangs() -> None:
+def test_node_with_an_open_port_is_not_unregistered() -> None:
     cluster = UnregisteringCluster()
     with socket.create_server(("127.0.0.1", 0)) as hanging, cluster.client(Role.CONTROLLER) as client:
         cluster.dead_port = hanging.getsockname()[1]

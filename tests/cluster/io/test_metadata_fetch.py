@@ -227,7 +227,7 @@ class TestHostileAnswers:
             (b"\xff" * 200, "cut short"),
         ],
     )
-    def test_batches_that_cannot_be(self, data: bytes, words: str) -> None:
+    def test_impossible_batches_are_refused(self, data: bytes, words: str) -> None:
         leader = Leader([batch(0), batch(1), batch(2)])
         leader.spoil = records(data)
         error = refused(leader)
@@ -245,7 +245,7 @@ class TestHostileAnswers:
             {"DivergingEpoch": {"Epoch": 1, "EndOffset": 4}, "SnapshotId": {}},
         ],
     )
-    def test_snapshots_that_cannot_be(self, values: dict[str, Any]) -> None:
+    def test_impossible_snapshots_are_refused(self, values: dict[str, Any]) -> None:
         leader = Leader([batch(10)], snapshot=(10, 2), start=10)
         leader.spoil = changed(**values)
         assert refused(leader).id == "invalid-fetch-response"
@@ -264,7 +264,7 @@ class TestHostileAnswers:
         assert "1000 bytes" in error.message
         assert leader.names().count("Fetch") < 50
 
-    def test_snapshot_that_is_gone_when_it_is_asked_for(self) -> None:
+    def test_deleted_snapshot_is_replaced_by_the_newer_one(self) -> None:
         leader = Leader([batch(10), batch(11)], snapshot=(10, 2), start=10)
 
         def gone(name: str, partition: dict[str, Any]) -> None:

@@ -171,7 +171,9 @@ def test_bundle_with_nothing_in_it_is_not_a_success(kafkactl: Callable[..., Run]
     assert "no file was written" in shown.stdout
 
 
-def test_cluster_that_does_not_answer(kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path) -> None:
+def test_parts_of_a_cluster_without_an_answer_fail(
+    kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path
+) -> None:
     run, answer = made(
         kafkactl, tmp_path / "a.zip", "-c", node.config(1), "--bootstrap-controller", "127.0.0.1:1", "--timeout", "1m"
     )
@@ -192,7 +194,7 @@ def test_wrong_usage_is_refused(kafkactl: Callable[..., Run], tmp_path: Path, wo
     assert kafkactl("bundle", "--out", tmp_path / "a.zip", *words).code == 2
 
 
-def test_clusters_that_are_not_one(kafkactl: Callable[..., Run], tmp_path: Path) -> None:
+def test_bundle_of_several_clusters_is_reported(kafkactl: Callable[..., Run], tmp_path: Path) -> None:
     for name, id in (("a", "q1Sh-9_ISia_zwGINzRvyQ"), ("b", "aaaaaaaaSia_zwGINzRvyQ")):
         planted.written_log(tmp_path / name)
         (tmp_path / name / "meta.properties").write_text(f"version=1\ncluster.id={id}\nnode.id=1\n")

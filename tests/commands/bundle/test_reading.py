@@ -195,7 +195,7 @@ def test_quorum_is_read_from_a_bundle(kafkactl: Kafkactl, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("verb", READERS)
-def test_file_that_is_not_a_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
+def test_file_without_a_bundle_is_refused(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
     words = [*verb.split(), *READERS[verb], "-o", "json"]
     for name, data, id in (("text", b"x" * 99, "not-a-bundle"), ("gone", None, "input-file-unreadable")):
         path = tmp_path / name
@@ -253,7 +253,7 @@ def test_answer_of_another_shape_is_refused(
     assert (run.code, run.error["id"]) == (2, id)
 
 
-def test_saved_quorum_whose_ids_are_none(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_saved_quorum_with_invalid_ids_is_refused(kafkactl: Kafkactl, tmp_path: Path) -> None:
     # It has the published structure, in which a directory id is any text.
     schema = answer_schema("quorum.describe")
     unknown = dict.fromkeys(schema["properties"])

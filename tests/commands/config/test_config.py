@@ -110,7 +110,7 @@ def test_path_of_the_client_properties_is_kept_whole(
     assert run.json["findings"]  # the strange key
 
 
-def test_client_properties_that_are_not_there_yet(config: Config) -> None:
+def test_missing_client_properties_are_a_warning(config: Config) -> None:
     run = config("set", "prod", "--command-config", "/none/client.properties")
     assert (run.code, run.json["outcome"]) == (0, "done")
     assert [(finding["id"], finding["severity"]) for finding in run.json["findings"]] == [

@@ -123,7 +123,9 @@ def test_each_cluster_has_its_folder(kafkactl: Kafkactl, generated: tuple[Path, 
         assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "b"]
 
 
-def test_folder_that_holds_something_else(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
+def test_details_in_a_folder_with_other_files_are_refused(
+    kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path
+) -> None:
     (tmp_path / "thesis.doc").touch()
     (tmp_path / "sales").mkdir()
     (tmp_path / "sales" / "2026.parquet").touch()

@@ -154,7 +154,7 @@ def test_records_are_what_the_log_would_hold(kafkactl: Kafkactl, log: Path) -> N
     assert "geheim" not in json.dumps(record.json["effects"])
 
 
-def test_static_settings_and_release(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_static_settings_and_release_replace_assumptions(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     config = tmp_path / "controller.properties"
     config.write_text("unclean.leader.election.enable=true\n")
     _, answer = predicted(
@@ -223,7 +223,7 @@ def test_invalid_scenario_arguments_are_refused(
         ('{"scenario": "broker-loss", "input": {}}', "invalid-scenario-input"),
     ],
 )
-def test_files_of_scenarios_that_cannot_be_read(
+def test_invalid_files_of_scenarios_are_refused(
     kafkactl: Kafkactl, log: Path, tmp_path: Path, text: str, error: str
 ) -> None:
     file = tmp_path / "earlier.json"
@@ -276,7 +276,7 @@ def test_wrong_usage_is_refused(kafkactl: Kafkactl, log: Path, arguments: list[s
     assert "'--order'" in run.error["message"] or scenario != "rolling-restart"
 
 
-def test_file_of_settings_with_a_number_that_is_none(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_invalid_number_of_a_setting_is_reported_as_assumption(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     for value, expected in (("two", True), ("+2", False)):
         (tmp_path / "server.properties").write_text(f"min.insync.replicas={value}\n")
         _, answer = predicted(

@@ -130,7 +130,7 @@ def test_earlier_report_is_replaced_and_nothing_else(kafkactl: Kafkactl, log: Pa
     assert other.read_text() == "node.id=1\n"
 
 
-def test_folder_that_is_not_there(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_report_into_a_missing_folder_fails(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     run = kafkactl("dryrun", "growth", log, "--html", tmp_path / "none" / "page.html", "-o", "json")
     assert (run.code, run.error["id"]) == (1, "report-not-written")
 

@@ -100,7 +100,7 @@ def test_records_on_two_voters_are_committed(kafkactl: Kafkactl, logs: Path, tmp
     assert asked(kafkactl, path, two)[1]["source"]["committed_offset"] is None
 
 
-def test_replicas_that_went_their_own_way(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_diverged_replicas_are_reported(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     path = node(logs, "a", tmp_path / "1", IDS[0])
     other = node(logs, "b", tmp_path / "2", IDS[0])
     code, answer = asked(kafkactl, path, other)
@@ -110,7 +110,7 @@ def test_replicas_that_went_their_own_way(kafkactl: Kafkactl, logs: Path, tmp_pa
     assert "committed-log-diverged" in found_ids(loss)
 
 
-def test_tail_that_was_never_committed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_uncommitted_tail_is_a_warning(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     path, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
     data = bytearray((two / SEGMENT).read_bytes()[: ends(two)[-40]])
     last = ends(two)[-41]
@@ -194,7 +194,7 @@ def test_clusters_are_named_by_a_pattern(kafkactl: Kafkactl, logs: Path, tmp_pat
         ((IDS[0], IDS[0]), r"node-\w", "cluster-named-twice"),
     ],
 )
-def test_pattern_that_does_not_fit(
+def test_pattern_without_a_match_is_refused(
     kafkactl: Kafkactl, logs: Path, tmp_path: Path, ids: tuple[str | None, str | None], pattern: str, error: str
 ) -> None:
     places = [

@@ -125,7 +125,7 @@ class TestVerify:
             (["--metadata", "nonsense"], 2),
         ],
     )
-    def test_levels_that_are_looked_for(self, kafkactl: Kafkactl, words: list[str], code: int) -> None:
+    def test_exit_code_of_verify_depends_on_the_levels(self, kafkactl: Kafkactl, words: list[str], code: int) -> None:
         assert run_at(FakeCluster(), kafkactl, "verify", *words, "-o", "json").code == code
 
     @pytest.mark.slow
@@ -255,9 +255,7 @@ class TestChanges:
         ("version-mapping --kafka-version 9.9", "unknown-kafka-version"),
     ],
 )
-def test_words_that_make_no_sense_are_reported_before_any_request(
-    kafkactl: Kafkactl, words: str, error_id: str
-) -> None:
+def test_invalid_options_are_reported_before_any_request(kafkactl: Kafkactl, words: str, error_id: str) -> None:
     run = kafkactl("features", "--bootstrap-server", "127.0.0.1:1", *words.split(), "-o", "json")
     assert (run.code, run.error["id"], run.stdout) == (2, error_id, "")
 

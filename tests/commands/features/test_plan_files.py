@@ -168,7 +168,7 @@ class TestApply:
             assert {"what": "level of metadata.version", "planned": 21, "found": 26} in finding["evidence"]["changed"]
         assert cluster.levels["metadata.version"] == 26
 
-    def test_warning_that_was_not_reviewed(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
+    def test_plan_with_an_edited_consequence_is_refused(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         plan(cluster, kafkactl, file)
         edit(file, lambda document: document["changes"][0].update(consequences=["nothing at all"]))

@@ -21,7 +21,7 @@ def test_file_of_arguments_is_replaced_by_its_words(kafkactl, tmp_path):
     ("content", "said"),
     [(None, "No such file or directory"), (b"\xff\xfe", "not UTF-8"), (b"@%s\n", "names itself")],
 )
-def test_argument_file_that_cannot_be_read(kafkactl, tmp_path, content, said):
+def test_invalid_argument_file_is_refused(kafkactl, tmp_path, content, said):
     path = tmp_path / "arguments"
     if content is not None:
         path.write_bytes(content.replace(b"%s", str(path).encode()))

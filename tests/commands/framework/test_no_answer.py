@@ -77,7 +77,7 @@ def test_sasl_listener_without_a_login_is_reported(kafkactl: Kafkactl, words: tu
 
 
 @pytest.mark.parametrize("words", one_in(3, map(pytest.param, COMMANDS)), ids=" ".join)
-def test_listener_that_hangs_up(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
+def test_listener_that_hangs_up_is_reported_as_closed_connection(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
     run = run_at(kafkactl, hangs_up, Role.CONTROLLER, words)
     assert (run.code, run.stdout, run.error["id"]) == (4, "", "connection-closed")
 
@@ -125,7 +125,7 @@ def test_brokers_that_wait_for_a_leader_are_named_before_the_time_is_over(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words[0] == "quorum"], ids=" ".join)
-def test_address_that_used_up_a_short_time_is_named(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
+def test_address_without_an_answer_is_named(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
     # A paused node accepts connections and does not answer.
     with FakeBroker(lambda _: SILENCE) as paused:
         address = str(paused.address)

@@ -139,7 +139,7 @@ def test_two_plugins_of_one_name_are_an_error_that_names_both(place: Place) -> N
     assert "acme-1.0" in message and "other-1.0" in message
 
 
-def test_program_that_cannot_be_started(place: Place) -> None:
+def test_program_without_an_interpreter_is_reported(place: Place) -> None:
     place.program("kafkactl-hello", "#!/no/such/shell\n")
     run = place.run("hello", KAFKACTL_OUTPUT="json")
     assert (run.returncode, json.loads(run.stderr)["id"]) == (1, "plugin-not-loaded")

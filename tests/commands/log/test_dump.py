@@ -84,7 +84,7 @@ def test_other_formats_have_the_same_content(kafkactl):
     assert "name=metadata.version featureLevel=33" in table[5]
 
 
-def test_nothing_found(kafkactl):
+def test_options_without_a_match_print_no_record(kafkactl):
     for words in (["--key", "nobody"], ["--from", "99999999"], ["--key", "nobody", "-o", "json"]):
         run = kafkactl("log", "dump", SEGMENT, *words)
         assert (run.code, run.stderr) == (0, "No record matches these options.\n"), words

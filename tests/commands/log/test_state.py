@@ -117,7 +117,7 @@ def test_image_is_shown_at_a_point_in_time(kafkactl, log: Path):
         (("--at-time", "soon"), "invalid-option-value"),
     ],
 )
-def test_points_that_are_none(kafkactl, log: Path, arguments: tuple[str, ...], error_id: str):
+def test_invalid_points_of_a_log_are_refused(kafkactl, log: Path, arguments: tuple[str, ...], error_id: str):
     run = kafkactl("log", "image", log, *arguments, "-o", "json")
     assert (run.code, run.stdout, run.error["id"]) == (2, "", error_id)
 
@@ -222,7 +222,7 @@ def test_damage_below_a_snapshot_leaves_the_snapshot_alone(kafkactl, log: Path):
     assert (within.code, within.json["findings"]) == (0, [])
 
 
-def test_damage_in_a_segment_that_the_snapshot_covers(kafkactl, log: Path):
+def test_damage_in_a_covered_segment_is_reported(kafkactl, log: Path):
     data = (log / SEGMENT).read_bytes()
     at = next(record.header.position for record in decode_batches(data) if record.header.base_offset >= 200)
     start = next(record.header.base_offset for record in decode_batches(data) if record.header.base_offset >= 200)
@@ -234,7 +234,7 @@ def test_damage_in_a_segment_that_the_snapshot_covers(kafkactl, log: Path):
     assert run.json["findings"][0]["evidence"]["offset"] == bad
 
 
-def test_damage_where_nothing_after_the_snapshot_is_lost(kafkactl, log: Path):
+def test_damage_before_a_snapshot_at_the_end_is_ignored(kafkactl, log: Path):
     newest = max(log.glob("*.checkpoint"))
     end = int(newest.name[:20])
     data = (log / SEGMENT).read_bytes()
@@ -297,7 +297,7 @@ def test_records_that_are_missing_below_a_snapshot(kafkactl, holed: Path):
     assert "offset-gap" in {finding["id"] for finding in dry.json["findings"]}
 
 
-def test_missing_records_that_no_snapshot_covers(kafkactl, holed: Path):
+def test_missing_records_without_a_snapshot_are_a_blocker(kafkactl, holed: Path):
     for path in holed.glob("*.checkpoint"):
         path.unlink()
     lint = kafkactl("log", "lint", holed, "-o", "json")
@@ -427,7 +427,7 @@ def test_history_without_a_key_or_with_two_is_refused(kafkactl, log: Path):
 @pytest.mark.parametrize(
     "option", [("--broker", "one"), ("--controller", "-1"), ("--config", "late"), ("--config", "x:late")]
 )
-def test_keys_that_can_be_nobodys(kafkactl, log: Path, option: tuple[str, str]):
+def test_keys_of_no_entity_are_refused(kafkactl, log: Path, option: tuple[str, str]):
     run = kafkactl("log", "history", log, *option, "-o", "json")
     assert (run.code, run.stdout, run.error["id"]) == (2, "", "invalid-option-value")
     assert option[0] in run.error["message"]
@@ -554,7 +554,7 @@ def test_answer_about_nothing_is_not_a_success(kafkactl, log: Path, words: tuple
     assert "empty-metadata-log" in run.stdout + run.stderr
 
 
-def test_side_of_a_diff_that_is_empty(kafkactl, log: Path, tmp_path: Path):
+def test_diff_with_an_empty_side_is_unknown(kafkactl, log: Path, tmp_path: Path):
     empty = tmp_path / "empty" / "__cluster_metadata-0"
     empty.mkdir(parents=True)
     (empty / SEGMENT).write_bytes(b"")

@@ -112,7 +112,7 @@ def test_as_lines_the_findings_are_not_lost(kafkactl, node):
     assert [json.loads(line)["id"] for line in run.stderr.splitlines()] == ["metadata-log-gap"]
 
 
-def test_epoch_that_is_not_under_the_checksum(kafkactl, node):
+def test_leader_epoch_regression_is_reported(kafkactl, node):
     log = node("epoch", {FIRST: noops(0, 3) + noops(1, 2) + noops(2, 3) + noops(3, 1)})
     code, answer, found = verified(kafkactl, log)
     assert (code, found) == (7, {"leader-epoch-regression": "blocker"})
@@ -158,7 +158,7 @@ def test_renamed_segment_is_reported(kafkactl, node):
     assert "segment-not-named-by-its-offset" in verified(kafkactl, log)[2]
 
 
-def test_nodes_that_agree(kafkactl, node):
+def test_equal_logs_of_nodes_are_accepted(kafkactl, node):
     first = node("1", {FIRST: SEGMENT})
     two = node("2", {FIRST: SEGMENT[: STARTS[-2]]})
     code, answer, found = verified(kafkactl, two, first)
@@ -177,7 +177,7 @@ def test_uncommitted_tail_is_reported(kafkactl, node):
     ]
 
 
-def test_committed_parts_that_differ(kafkactl, node):
+def test_different_committed_parts_are_reported(kafkactl, node):
     first = node("1", {FIRST: SEGMENT + noops(30, epoch=3) + noops(31, epoch=3)})
     two = node("2", {FIRST: SEGMENT + noops(30, epoch=2)})
     (first / "00000000000000000031-0000000003.checkpoint").write_bytes(SNAPSHOT)
@@ -269,7 +269,7 @@ def test_log_emptied_after_its_snapshot_is_damaged_and_nothing_else(kafkactl, no
     assert verified(kafkactl, log)[::2] == (7, {"metadata-log-damaged": "blocker"})
 
 
-def test_leader_epoch_checkpoint_that_no_node_can_read(kafkactl, node):
+def test_unreadable_leader_epoch_checkpoint_is_reported(kafkactl, node):
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS}), "x\n")
     assert verified(kafkactl, log)[::2] == (7, {"broken-leader-epoch-checkpoint": "blocker"})
 

@@ -65,7 +65,7 @@ def compared(kafkactl, *arguments, code: int = 0):
     return run.json
 
 
-def test_migration_that_is_well(kafkactl, folder):
+def test_healthy_migration_has_no_differences(kafkactl, folder):
     answer = compared(kafkactl, "--observation", folder)
     assert (answer["kind"], answer["phase"], answer["compared"]) == ("migrate.compare", "dual-write", True)
     assert (answer["differences"], answer["unexplained"], answer["unknown"]) == ([], 0, [])
@@ -111,7 +111,7 @@ def test_another_secret_makes_passwords_unknown(kafkactl, tmp_path):
 
 
 @pytest.mark.parametrize("missing", ["metadata", "zk.jsonl.gz"])
-def test_side_that_was_not_seen(kafkactl, folder, missing):
+def test_comparison_without_one_side_is_unknown(kafkactl, folder, missing):
     gone = folder / missing
     gone.rename(folder.parent / "away")
     answer = compared(kafkactl, "--observation", folder, code=6)

@@ -137,7 +137,7 @@ def test_result_is_shown_as_text(migrate) -> None:
     assert "journal" in run.stdout
 
 
-def test_zookeeper_that_is_not_there(migrate) -> None:
+def test_unreachable_zookeeper_ends_a_run(migrate) -> None:
     cluster = FakeCluster()
     cluster.zookeeper_up = False
     run = migrate(cluster, "run", "--yes")

@@ -163,7 +163,7 @@ def test_observation_without_nodes_is_refused(kafkactl, tmp_path):
     assert (run.code, json.loads(run.stderr)["id"]) == (2, "render-file-missing")
 
 
-def test_files_that_hooks_give(kafkactl, inventory, tmp_path):
+def test_files_from_hooks_are_rendered_byte_for_byte(kafkactl, inventory, tmp_path):
     # Byte for byte, whatever the bytes.
     odd = b"# caf\xe9\nnum.partitions=3\n"
     first = inventory.parent / "1.properties"

@@ -81,7 +81,9 @@ def found(run: Run) -> dict[str, dict[str, Any]]:
     return {gate["id"]: gate for gate in (*answer["findings"], *answer.get("gates", ()))}
 
 
-def test_broker_that_it_misses(kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]) -> None:
+def test_broker_missing_in_the_inventory_is_reported(
+    kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]
+) -> None:
     content = inventory.read_text()
     start = content.index("[[nodes]]\nid = 2\n")
     controllers = [_node(id, "controller", f"127.0.0.1:{id - 2998}") for id in (3001, 3002)]  # not started yet
@@ -118,7 +120,7 @@ def test_zookeeper_of_another_cluster_is_reported(
 
 
 @pytest.mark.parametrize("command", ALL)
-def test_another_chroot_where_no_kafka_is(
+def test_chroot_without_kafka_is_a_blocker(
     command: str, kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]
 ) -> None:
     # What is not there (`/controller`, `/migration`) would tell much if it were the right place.
@@ -177,7 +179,9 @@ def test_copy_that_cannot_be_read(
     ],
 )
 @pytest.mark.parametrize("command", ALL)
-def test_settings_that_cannot_be_read(command: str, lines: str, id: str, kafkactl: Kafkactl, inventory: Path) -> None:
+def test_unreadable_client_settings_are_refused(
+    command: str, lines: str, id: str, kafkactl: Kafkactl, inventory: Path
+) -> None:
     inventory.write_text(lines + inventory.read_text())
     run = asked(kafkactl, inventory, command)
     assert (run.code, run.error["id"], run.stdout) == (USAGE, id, "")
@@ -185,7 +189,7 @@ def test_settings_that_cannot_be_read(command: str, lines: str, id: str, kafkact
 
 
 @pytest.mark.parametrize("command", ALL)
-def test_settings_of_zookeeper_that_cannot_be_read(command: str, kafkactl: Kafkactl, inventory: Path) -> None:
+def test_unreadable_zookeeper_settings_are_refused(command: str, kafkactl: Kafkactl, inventory: Path) -> None:
     change(inventory, ('"127.0.0.1:1/kafka"\n', '"127.0.0.1:1/kafka"\nconfig = "gone.properties"\n'))
     run = asked(kafkactl, inventory, command)
     assert (run.code, run.error["id"], run.stdout) == (USAGE, "input-file-unreadable", "")

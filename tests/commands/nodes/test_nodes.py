@@ -100,7 +100,7 @@ def test_user_without_rights_is_reported(kafkactl: Kafkactl) -> None:
     assert run.error["next_step"]
 
 
-def test_release_without_the_request(kafkactl: Kafkactl) -> None:
+def test_request_unknown_to_the_release_is_not_sent(kafkactl: Kafkactl) -> None:
     # The level says 4.4, the controllers that answer are older: nothing is sent, and the request is named.
     cluster = UnregisteringCluster()
     for node in cluster.nodes.values():
@@ -150,7 +150,7 @@ def test_refused_unregistration_sends_nothing(
     assert cluster.sent == []
 
 
-def test_controller_below_the_level_that_unregisters_controllers(kafkactl: Kafkactl) -> None:
+def test_unregistration_of_a_controller_below_its_level_is_refused(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster(level=30)
     run = unregister(kafkactl, cluster, "--id", DEAD_CONTROLLER, "--yes")
     assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (
@@ -188,7 +188,7 @@ def test_listener_of_the_other_role_is_refused(kafkactl: Kafkactl, verb: list[st
     assert (run.code, run.error["id"]) == (4, "wrong-endpoint-type")
 
 
-def test_words_that_are_not_a_node(kafkactl: Kafkactl) -> None:
+def test_invalid_node_options_are_refused(kafkactl: Kafkactl) -> None:
     for words in (["--id", "x"], ["--id", "-1"], [], ["--id", "1", "--role", "voter"]):
         assert kafkactl("nodes", "unregister", *words, "-o", "json").code == 2
 

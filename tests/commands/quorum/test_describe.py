@@ -182,7 +182,7 @@ def test_brokers_port_is_4(kafkactl):
         ("--watch", "--interval", "-1"),
     ],
 )
-def test_words_that_do_not_fit(kafkactl, words):
+def test_contradicting_options_are_refused(kafkactl, words):
     assert kafkactl("quorum", "describe", "--bootstrap-controller", "localhost:1", *words).code == 2
 
 

@@ -79,7 +79,7 @@ def test_without_a_terminal_it_takes_a_yes(run_quorum, file):
     assert (run.code, run.json["findings"][-1]["id"], quorum.sent) == (3, "confirmation-missing", [])
 
 
-def test_no_file_of_a_plan_that_is_refused_and_none_overwritten(run_quorum, file):
+def test_refused_plan_writes_no_file_and_none_is_overwritten(run_quorum, file):
     quorum = SteppedQuorum(world=world("1 2 3", dead="3", observers="4"))
     refused = run_quorum(quorum, "reassign", "--target", "1,3", "--out", str(file))
     assert (refused.code, refused.json["out"], file.exists()) == (3, None, False)

@@ -75,7 +75,7 @@ def test_progress_is_hidden_if_quiet_or_with_an_answer_for_programs(more, tmp_pa
     assert "\x1b[2K" not in text and WORDS not in text
 
 
-def test_no_bar_between_records_on_a_terminal(tmp_path: Path):
+def test_no_bar_is_shown_between_records_on_a_terminal(tmp_path: Path):
     words = ["log", "dump", str(unpacked("4.4.0", tmp_path)), "-o", "table"]
     _, text = shown(words, out_is_terminal=True, when="after a second")
     assert "Reading the log" not in text

@@ -141,13 +141,13 @@ def test_nodes_are_chosen_by_host(kafkactl, tmp_path):
 
 
 @pytest.mark.parametrize("words", [["--node", 9], ["--host", "nowhere"], ["--local"]])
-def test_node_that_is_not_in_the_plan(apply, words):
+def test_node_outside_the_plan_is_refused(apply, words):
     run = apply(*words, "--yes")
     assert (run.code, run.error["id"]) == (2, "node-not-in-plan")
 
 
 @pytest.mark.parametrize("words", [[], ["--node", 1, "--reformat", "1/x"], ["--node", 1, "--reason", "why"]])
-def test_words_that_do_not_fit_together(apply, words):
+def test_contradicting_options_are_refused(apply, words):
     assert apply(*words, "--yes").code == 2
 
 

@@ -106,7 +106,7 @@ def test_plan_by_which_nodes_were_formatted_is_not_replaced_at_all(kafkactl, fle
     assert (run.code, run.error["id"]) == (3, "plan-already-applied")
 
 
-def test_plan_that_cannot_be_written(kafkactl, fleet):
+def test_plan_into_a_missing_folder_fails(kafkactl, fleet):
     run = kafkactl("storage", "plan", fleet.inventory, "--out", fleet.folder / "no" / "plan.json", "-o", "json")
     assert (run.code, run.error["id"]) == (1, "plan-file-not-written")
 
@@ -140,7 +140,7 @@ def test_credentials_come_from_a_file_and_are_shown_nowhere(kafkactl, tmp_path):
 
 
 @pytest.mark.parametrize(("content", "id"), [(b"", "scram-file-empty"), (b"\xff", "scram-file-not-utf8")])
-def test_file_of_credentials_that_cannot_be_used(kafkactl, tmp_path, content, id):
+def test_unusable_credentials_file_is_refused(kafkactl, tmp_path, content, id):
     fleet = FleetOnDisk(tmp_path, FleetBuilder(inventory={"scram_file": "users.txt"}))
     (tmp_path / "users.txt").write_bytes(content)
     run = plan(kafkactl, fleet)

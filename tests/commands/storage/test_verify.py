@@ -73,7 +73,7 @@ def test_wait_of_a_node_without_a_quorum_is_predicted(kafkactl, node):
     assert "no error is logged" in run.json["expected_failure"]["message"]
 
 
-def test_node_that_loses_everything(kafkactl, node):
+def test_node_with_a_damaged_log_loses_everything(kafkactl, node):
     made = node("4.4.0").format(static=True).started_once()
     flipped(f"d1/{SEGMENT}", 1, 80)(made.root)
     run = verify(kafkactl, made, "-o", "json")
@@ -83,7 +83,7 @@ def test_node_that_loses_everything(kafkactl, node):
     assert "loses something" in table and "metadata-log" in table
 
 
-def test_node_whose_start_cannot_be_predicted(kafkactl, node):
+def test_unpredictable_start_is_reported_as_unknown(kafkactl, node):
     made = node("4.4.0").format("--no-initial-controllers")
     made.file.write_text(made.file.read_text().replace("servers=localhost:9093", "servers=other:9093"))
     run = verify(kafkactl, made, "-o", "json")
@@ -91,7 +91,7 @@ def test_node_whose_start_cannot_be_predicted(kafkactl, node):
     assert "may or may not start" in verify(kafkactl, made).stdout
 
 
-def test_configuration_that_kafka_refuses(kafkactl, node):
+def test_invalid_configuration_stops_the_start(kafkactl, node):
     made = node("4.4.0").format(static=True)
     made.file.write_text(made.file.read_text().replace("node.id=1", "node.id=one"))
     run = verify(kafkactl, made, "-o", "json")
@@ -100,7 +100,7 @@ def test_configuration_that_kafka_refuses(kafkactl, node):
     assert "Invalid value one for configuration node.id" in run.json["expected_failure"]["message"]
 
 
-def test_words_that_cannot_be_understood(kafkactl, node, tmp_path):
+def test_missing_file_and_unknown_release_are_refused(kafkactl, node, tmp_path):
     made = node("4.4.0").format(static=True)
     run = kafkactl("storage", "verify", "-c", tmp_path / "nothing", "-o", "json")
     assert (run.code, run.stdout) == (run.error["exit_code"], "")

@@ -210,7 +210,7 @@ def test_yaml_has_what_json_has(run: Answering, saved: str, tmp_path: Path, verb
     assert json.loads(answers[0][1]) == yaml.safe_load(answers[1][1])
 
 
-def test_exit_codes(run: Answering, saved: str, tmp_path: Path):
+def test_exit_code_depends_on_the_findings(run: Answering, saved: str, tmp_path: Path):
     assert run("audit")[0] == 2
     assert run("audit", "--observation", saved, "--fail-on", "info")[0] == 7
     place = LogOf(0).add(b"garbage").save(tmp_path / "poison")

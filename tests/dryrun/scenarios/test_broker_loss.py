@@ -146,7 +146,7 @@ def test_order_decides_and_every_outcome_is_reported() -> None:
     "brokers, error",
     [([], "no-brokers-named"), ([9], "unknown-broker"), ([1, 2, 3, 4, 5, 6, 7], "too-many-brokers-lost")],
 )
-def test_words_that_cannot_be_simulated(brokers: list[int], error: str) -> None:
+def test_invalid_sets_of_brokers_are_refused(brokers: list[int], error: str) -> None:
     with pytest.raises(InputError) as caught:
         broker_loss(*cluster("brokers 1 2 3 4 5 6 7"), brokers)
     assert caught.value.id == error

@@ -143,7 +143,7 @@ def sorted_by_number(found: Prediction) -> list[Change]:
     return sorted(found.changes, key=lambda change: change.partition)
 
 
-def test_broker_that_is_there() -> None:
+def test_return_of_an_active_broker_is_reported() -> None:
     found = broker_return(*cluster("brokers 1 2\ntopic a\n  1 | 1 2 | 1 2"), [1])
     assert ids(found) == {"broker-not-gone"}
     assert found.verdict is Verdict.OK
@@ -197,14 +197,14 @@ def test_order_that_is_asked_for() -> None:
     assert found.effects["order"] == [3, 1]
 
 
-def test_unregister_one_that_lives_makes_a_zombie() -> None:
+def test_unregistration_of_a_live_broker_makes_a_zombie() -> None:
     found = unregister_broker(*cluster(ELR + "brokers 1 2\ntopic a min.insync.replicas=2\n  1 | 1 2 | 1 2"), 1)
     assert {"broker-would-be-zombie", "replicas-stay-assigned", "unregistered-broker-in-elr"} <= ids(found)
     assert types(found) == ["PartitionChangeRecord", "UnregisterBrokerRecord"]
     assert found.changes[0].elr_after == (1,)
 
 
-def test_unregister_one_that_is_down() -> None:
+def test_unregistration_of_a_fenced_broker_is_ok() -> None:
     found = unregister_broker(*cluster("brokers 1 2\nbroker 1 fenced\ntopic a\n  2 | 1 2 | 2"), 1)
     assert (found.verdict, types(found)) == (Verdict.OK, ["UnregisterBrokerRecord"])
 
@@ -238,7 +238,7 @@ def test_either_of_two_eligible_leaders_is_elected() -> None:
     assert outcomes(found) == {(1, frozenset({1, 4}), frozenset()), (4, frozenset({1, 4}), frozenset())}
 
 
-def test_eligible_leaders_that_were_killed() -> None:
+def test_last_known_leader_leads_after_eligible_leaders_were_killed() -> None:
     # Each loses its place as it registers; the one that is unfenced before the other registers does not lead, but the
     # last known leader does once no one is eligible.
     text = "brokers 1 4\nbroker 1 fenced\nbroker 4 fenced\ntopic a min.insync.replicas=2\n"
@@ -345,7 +345,7 @@ def test_return_of_a_broker_that_only_partitions_name_is_predicted() -> None:
 
 
 @pytest.mark.parametrize("scenario", [broker_return, broker_loss, rolling_restart])
-def test_broker_that_never_was_is_a_usage_error(scenario: Callable[[Image, Facts, list[int]], Prediction]) -> None:
+def test_unknown_broker_is_a_usage_error(scenario: Callable[[Image, Facts, list[int]], Prediction]) -> None:
     with pytest.raises(InputError) as caught:
         scenario(*cluster(GONE), [9])
     assert caught.value.id == "unknown-broker"

@@ -100,7 +100,7 @@ def test_voter_change_is_refused_with_the_code_of_kafka(event: ControllerEvent, 
         ("4.3", 1, f"directoryId={uuid(1)})"),
     ],
 )
-def test_directory_that_was_not_named(release: str, id: int, shown: str) -> None:
+def test_unnamed_directory_is_shown_in_the_error(release: str, id: int, shown: str) -> None:
     image, facts = quorum(1)
     found = controllers(
         image, replace(facts, release=find_release(release)), ControllerEvent(remove=VoterChange(node_id=id))

@@ -184,7 +184,7 @@ def test_change_of_settings_is_refused_with_the_code_of_kafka(
         ("unclean.leader.election.enable", "maybe", "Expected value to be either true or false"),
     ],
 )
-def test_values_that_the_controller_refuses(name: str, value: str, message: str) -> None:
+def test_invalid_values_are_refused_with_the_text_of_the_controller(name: str, value: str, message: str) -> None:
     # Texts of 4.3.1, but for a value of another type, which may be a password on the wrong line.
     image, facts = cluster(ELR + "brokers 1\ntopic t\n  1 | 1 | 1")
     found = alter_config(image, facts, parse_entity("topic:t"), {name: value})
@@ -195,7 +195,7 @@ def test_values_that_the_controller_refuses(name: str, value: str, message: str)
 
 
 @pytest.mark.parametrize("name, value", [("min.insync.replicas", " +2 "), ("unclean.leader.election.enable", "TRUE")])
-def test_values_that_it_takes_as_they_are(name: str, value: str) -> None:
+def test_valid_values_are_accepted_as_they_are(name: str, value: str) -> None:
     image, facts = cluster("brokers 1 2\ntopic t\n  1 | 1 2 | 1")
     found = alter_config(image, facts, parse_entity("topic:t"), {name: value})
     assert found.verdict is (Verdict.DEGRADED if "min" in name else Verdict.OK)
@@ -336,7 +336,7 @@ def many(kafka: str, lines: str) -> tuple[Image, Facts]:
 
 
 @pytest.mark.slow
-def test_more_elections_than_a_request_may_have() -> None:
+def test_request_with_too_many_elections_is_refused() -> None:
     # KAFKA-14996: 10,000 records a request; the controller throws what it worked out away.
     found = elect_leaders(*many("4.3", "  2 | 1 2 | 2 1\n"), Election.PREFERRED)
     assert (found.verdict, found.effects["server_error"].name) == (Verdict.REFUSED, "POLICY_VIOLATION")
@@ -373,7 +373,7 @@ def test_reassignment_plan_is_parsed() -> None:
          "partition-named-twice"),
     ],
 )  # fmt: skip
-def test_plans_that_cannot_be_read(text: str, error: str) -> None:
+def test_invalid_reassignment_plans_are_refused(text: str, error: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_plan(text, file="plan.json")
     assert caught.value.id == error

@@ -160,7 +160,7 @@ def test_open_transaction_has_no_effect_yet() -> None:
     assert list(found.image.topic_ids) == ["t1"]
 
 
-def test_log_without_any_of_that_is_the_same() -> None:
+def test_log_without_defects_has_the_same_state() -> None:
     generator = LogGenerator(Shape(records=60, partitions=40, brokers=3, seed=4))
     file = File(b"".join(generator.batches()))
     found = started([file], [])
@@ -168,7 +168,7 @@ def test_log_without_any_of_that_is_the_same() -> None:
 
 
 @pytest.mark.parametrize("node, expected", [(None, []), (1, []), (3000, []), (77, ["node 77"])])
-def test_node_that_the_log_does_not_name(node: int | None, expected: list[str]):
+def test_node_missing_in_the_log_is_reported(node: int | None, expected: list[str]):
     image, facts = cluster("brokers 1 2")
     found = restart(image, facts, [], node, voters=[3000])
     assert [finding.subject for finding in found.findings if finding.id == "node-not-in-log"] == expected

@@ -91,7 +91,7 @@ def test_stored_unknown_name_refuses_every_change_until_4_2(kafka: str, verdict:
         ([], ["min.compaction.lag.ms=9", "max.compaction.lag.ms=5"], "conflict topic config setting"),
     ],
 )
-def test_combinations_that_the_controller_refuses(stored: list[str], change: list[str], words: str) -> None:
+def test_invalid_combinations_are_refused(stored: list[str], change: list[str], words: str) -> None:
     found = asked(world("4.3", *stored, static=ENABLED), *change)
     assert words in (message(found) or "")
 

@@ -256,7 +256,7 @@ class TestAmbiguousAnswers:
         assert "feature-outcome-unknown" in [finding["id"] for finding in answer_of(run)["findings"]]
 
     @pytest.mark.parametrize("code", [7, -1])
-    def test_time_out_that_was_made_after_all(self, code: int) -> None:
+    def test_change_despite_a_timeout_is_done(self, code: int) -> None:
         def made(asked: Asked) -> Action:
             cluster.make(asked)
             return refusal(code)
@@ -269,7 +269,7 @@ class TestAmbiguousAnswers:
         run = changed(cluster, STEP)
         assert (outcome(run), len(cluster.sent)) == ("failed", 1)
 
-    def test_controller_that_lost_its_office_is_not_believed(self) -> None:
+    def test_answer_of_a_former_leader_is_verified(self) -> None:
         def resigns(asked: Asked) -> Action:
             cluster.make(asked)
             return refusal(41)

@@ -38,7 +38,7 @@ def test_each_level_has_its_downgrade_floor(level: int, floor: int) -> None:
         ("4.4", 33, 30, False), ("4.4", 33, 32, False),
     ],
 )  # fmt: skip
-def test_downgrades_that_were_tried(release: str, before: int, after: int, accepted: bool) -> None:
+def test_downgrades_are_reversible_as_measured(release: str, before: int, after: int, accepted: bool) -> None:
     assert (not metadata_changes(find_release(release), after, before)) is accepted
     assert is_reversible(find_release(release), "metadata.version", after, before) is accepted
 

@@ -59,7 +59,7 @@ def test_unknown_level_is_an_error(level: int) -> None:
         ("4.1", False, "4.1-IV1"), ("4.2", True, "4.3-IV0"), ("4.3", False, "4.3-IV0"), ("4.4", True, "4.5-IV0"),
     ],
 )  # fmt: skip
-def test_default_metadata_version_of_each_release(release: str, unstable: bool, name: str) -> None:
+def test_each_release_has_its_default_metadata_version(release: str, unstable: bool, name: str) -> None:
     assert default_metadata_version(find_release(release), unstable=unstable).name == name
 
 
@@ -75,7 +75,7 @@ def test_level_that_was_not_stable_meant_something_else() -> None:
     assert changes_metadata_in(find_release("4.0"), 23)
 
 
-def test_features_by_release() -> None:
+def test_each_release_has_its_features() -> None:
     known = {release.name: list(features_of(release)) for release in known_releases()}
     assert known["3.8"] == []
     assert known["3.9"] == ["kraft.version", "transaction.version"]

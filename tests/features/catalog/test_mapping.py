@@ -49,7 +49,7 @@ def test_releases_without_the_command_are_answered_from_the_table() -> None:
         ("4.2", "x", "4.2-IV0, 4.2-IV1, 4.3-IV0"),
     ],
 )
-def test_mapping_of_an_unknown_release(release: str, text: str, words: str) -> None:
+def test_mapping_of_an_unknown_release_is_refused(release: str, text: str, words: str) -> None:
     with pytest.raises(InputError) as caught:
         version_mapping(find_release(release), text)
     assert caught.value.id == "unknown-release-version"

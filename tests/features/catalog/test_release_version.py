@@ -23,7 +23,7 @@ from kafkactl.features.catalog.releases import find_release, known_releases
         ("4.2", "4.1.0..", "4.1-IV1"),
     ],
 )
-def test_release_or_a_level_by_name(release: str, text: str, name: str) -> None:
+def test_release_and_level_are_accepted_by_name(release: str, text: str, name: str) -> None:
     assert parse_release_version(find_release(release), text, unstable=False).name == name
 
 

@@ -33,7 +33,7 @@ def test_known_releases_are_in_order() -> None:
         ("4.3.7", "4.3", 7, "4.3.7"),
     ],
 )
-def test_release_by_name_or_patch(text: str, name: str, patch: int, version_text: str) -> None:
+def test_release_is_found_by_name_or_patch(text: str, name: str, patch: int, version_text: str) -> None:
     release = find_release(text)
     assert (release.name, release.patch, release.version_text) == (name, patch, version_text)
     assert release.version == KafkaVersion(*map(int, name.split(".")), patch)
@@ -119,7 +119,7 @@ def test_release_has_its_layout_and_levels(
         ),
     ],
 )
-def test_since_when_a_rule_holds(fact: str, values: dict[str, object]) -> None:
+def test_rule_has_its_value_from_its_release_on(fact: str, values: dict[str, object]) -> None:
     expected: object = None
     for release in known_releases():
         expected = values.get(release.name, expected)

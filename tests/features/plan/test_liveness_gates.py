@@ -127,7 +127,7 @@ def test_election_in_the_middle_is_waited_out_or_refused(at_ms: float) -> None:
 
 @pytest.mark.parametrize("at_ms", [50.0, 150.0, 300.0, 450.0, 700.0])
 @pytest.mark.parametrize("what", ["kill", "pause"])
-def test_followers_that_go_while_they_are_watched(what: str, at_ms: float) -> None:
+def test_change_is_refused_after_followers_went(what: str, at_ms: float) -> None:
     # What happens after the last observation is unknown; evidence is at most one interval older than that.
     quorum = LivingQuorum(observers=(BROKER,), events=[Event(at_ms, what, number) for number in (2, 3)])
     plan = plan_change(observed(quorum), METADATA)

@@ -129,7 +129,7 @@ def test_node_that_lags_does_not_undo_what_is_done() -> None:
     ]
 
 
-def test_outcomes_before_anything_is_sent() -> None:
+def test_outcome_before_a_request_depends_on_the_plan() -> None:
     plan = upgrade(cluster(CALM), metadata_version=27)
     moved = check_unmoved(plan, cluster(CALM.replace("=25", "=26")))
     assert change_answer(plan, is_dry_run=True)["outcome"] == "planned"

@@ -86,7 +86,7 @@ def test_exposed_connection_is_reported(tmp_path: Path, text: str, expected: lis
     assert ids(exposed(tmp_path, text)) == expected
 
 
-def test_proxy_that_sees_the_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_before_an_http_endpoint_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://user:proxy-passw0rd@proxy.example:3128")
     text = OAUTH.format(url="http://tokens.example/t", more="")
     found = exposed(tmp_path, text)
@@ -127,7 +127,7 @@ def test_readable_file_with_secrets_is_reported(tmp_path: Path, mode: int, expec
         ("7001", "7002", 0o640, "the group 7002"),
     ],
 )
-def test_group_that_may_read_a_secret(
+def test_group_with_access_to_a_secret_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: str, group: str, mode: int, readers: str | None
 ) -> None:
     numbers = {"root": 0, "ann": 6001, "ops": 6002, "7001": 7001, "7002": 7002}
@@ -150,7 +150,7 @@ def test_group_that_may_read_a_secret(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a file to another user")
-def test_file_of_a_user_that_a_group_may_read(tmp_path: Path) -> None:
+def test_group_readable_file_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "f"
     file.touch(0o600)
     file.chmod(0o640)
@@ -160,7 +160,7 @@ def test_file_of_a_user_that_a_group_may_read(tmp_path: Path) -> None:
     ]
 
 
-def test_folder_in_which_every_user_may_replace_the_file(tmp_path: Path) -> None:
+def test_file_in_a_writable_folder_is_reported(tmp_path: Path) -> None:
     folder = tmp_path / "open"
     folder.mkdir()
     (folder / "f").touch(0o600)

@@ -112,12 +112,12 @@ class TestMadeHere:
         assert refused({f"{A}.private.key.file": str(save(tmp_path, RSA_KEY))} | more).id == "invalid-assertion"
 
     @pytest.mark.parametrize("text", ["", "hunter2", "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----"])
-    def test_file_that_is_not_a_key(self, tmp_path: Path, text: str) -> None:
+    def test_file_without_a_key_is_refused(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "key").write_text(text)
         assert refused({f"{A}.private.key.file": str(tmp_path / "key")}).id == "invalid-assertion"
 
     @pytest.mark.parametrize("text", ["[]", "3", "{", '{"header": 3}'])
-    def test_template_that_is_none(self, tmp_path: Path, text: str) -> None:
+    def test_invalid_template_is_refused(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "template").write_text(text)
         given = {
             f"{A}.private.key.file": str(save(tmp_path, RSA_KEY)),

@@ -91,7 +91,7 @@ class TestExchange:
     @pytest.mark.parametrize(
         "offer", [b"sealed:\x06\x00\xff\xff", b"sealed:", b"sealed:\x01", b"sealed:\x01\x00\x00\x00\x00", b"open"]
     )
-    def test_offer_that_cannot_be_taken(self, offer: bytes) -> None:
+    def test_unusable_offer_is_refused(self, offer: bytes) -> None:
         server = Server(b"proof", offer, b"")
         assert failed(lambda: exchange(server, Context())).id == "sasl-exchange-broken"
         assert len(server.messages) == 2
@@ -104,7 +104,7 @@ class TestExchange:
         error = failed(lambda: exchange(Server(), Context(fails=True)))
         assert (error.id, error.cause, error.exit_code) == ("kerberos-service-failed", "status 7; of Kerberos", 4)
 
-    def test_server_that_refuses_the_ticket(self) -> None:
+    def test_refused_ticket_is_reported(self) -> None:
         assert failed(lambda: exchange(Server(58), Context())).id == "authentication-failed"
 
 
@@ -161,7 +161,7 @@ class TestWithin:
         with pytest.raises(ZeroDivisionError):
             within(lambda: 1 // 0, deadline())
 
-    def test_call_that_does_not_end(self) -> None:
+    def test_endless_call_is_ended_by_the_deadline(self) -> None:
         released = threading.Event()
         with pytest.raises(UnreachableError) as caught:
             within(lambda: released.wait(30), Deadline.after(50, SystemClock()))

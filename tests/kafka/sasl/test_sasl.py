@@ -85,7 +85,7 @@ class TestPlain:
             error = refused(lambda: connected(broker, "PLAIN", f'username="u" password="{SECRET}"'))
             assert (error.id, error.cause) == ("authentication-failed", "no")
 
-    def test_mechanism_that_is_not_offered(self) -> None:
+    def test_mechanism_without_an_offer_is_refused(self) -> None:
         with Server(mechanisms=["SCRAM-SHA-512", "GSSAPI"]) as broker:
             error = refused(lambda: connected(broker, "PLAIN", f'username="u" password="{SECRET}"'))
             assert error.id == "sasl-mechanism-not-offered"
@@ -144,7 +144,7 @@ class TestScram:
         assert refused(lambda: self.scram().answer(server_first)).id == "sasl-exchange-broken"
 
     @pytest.mark.parametrize("last", [b"", b"v=", b"v=AAAA", b"e=other-error", b"v=!", FINAL])
-    def test_server_that_does_not_know_the_password(self, last: bytes) -> None:
+    def test_server_without_the_password_is_refused(self, last: bytes) -> None:
         scram = self.scram()
         scram.answer(self.SERVER_FIRST)
         assert refused(lambda: scram.answer(last)).id == "sasl-exchange-broken"
@@ -187,7 +187,7 @@ class TestOAuthBearer:
         found = json.loads(base64.urlsafe_b64decode(claims + b"=="))
         assert (found["sub"], found["scope"], found["exp"] - found["iat"], seal) == ("alice", ["a", "b"], 3600, b"")
 
-    def test_token_that_the_server_refuses(self) -> None:
+    def test_refused_token_is_reported(self) -> None:
         with Server(b'{"status":"invalid_token"}') as broker:
             error = refused(lambda: connected(broker, "OAUTHBEARER", 'unsecuredLoginStringClaim_sub="a"'))
             assert (error.id, "invalid_token" in error.message) == ("authentication-failed", True)
@@ -205,7 +205,7 @@ class TestOAuthBearer:
         ("status", "answer"),
         [(401, {}), (500, {}), (302, {}), (200, {}), (200, {"access_token": "a b"}), (200, []), (200, None)],
     )
-    def test_endpoint_that_gives_no_token(self, status: int, answer: Any) -> None:
+    def test_endpoint_without_a_token_is_reported(self, status: int, answer: Any) -> None:
         with endpoint(status, answer) as (url, seen), Server(b"") as broker:
             options = f'clientId="me" clientSecret="{SECRET}"'
             error = refused(
@@ -232,7 +232,7 @@ class TestOAuthBearer:
             error = refused(lambda: connected(broker, "OAUTHBEARER", options, sasl_oauthbearer_token_endpoint_url=url))
         assert error.message == f"{url} gives no token: {expected}"
 
-    def test_endpoint_at_a_port_that_cannot_be(self) -> None:
+    def test_endpoint_at_an_invalid_port_is_refused(self) -> None:
         options, url = f'clientId="me" clientSecret="{SECRET}"', "https://h:99999/token"
         with Server(b"") as broker, pytest.raises(InputError) as caught:
             connected(broker, "OAUTHBEARER", options, sasl_oauthbearer_token_endpoint_url=url)

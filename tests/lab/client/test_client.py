@@ -192,7 +192,9 @@ def test_paused_and_killed_nodes_are_reported(
         assert error.id == "connection-refused"
 
 
-def test_network_that_fails_in_every_way(storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort) -> None:
+def test_request_over_a_failing_network_is_sent_at_most_once(
+    storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort
+) -> None:
     limits = Limits(timeout_ms=4000, request_timeout_ms=500, backoff=Backoff(first_ms=1, rounds=3))
     update = {"timeoutMs": 5000, "FeatureUpdates": [], "ValidateOnly": True}
     with combined_node("4.4.0", storage_tool, tmp_path, free_port) as (_, broker, controller):

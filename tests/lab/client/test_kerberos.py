@@ -112,7 +112,7 @@ def test_keytab_is_accepted(site: Site) -> None:
     assert not (site.realm.folder / "default.cache").exists(), "tickets stay in memory"
 
 
-def test_ticket_cache_that_is_named_and_the_default_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_named_and_default_ticket_caches_are_used(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = site.realm.ticket_cache("alice", site.alice)
     let_in(site, f'useTicketCache=true ticketCache="{cache}"')
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{cache}")
@@ -131,13 +131,13 @@ def test_login_without_a_ticket_is_refused(site: Site) -> None:
     assert kept_out(site, f'useTicketCache=true ticketCache="{site.realm.folder}/none"').id == "kerberos-login-failed"
 
 
-def test_principal_that_the_keytab_does_not_have(site: Site) -> None:
+def test_principal_missing_in_the_keytab_is_refused(site: Site) -> None:
     error = kept_out(site, f'useKeyTab=true keyTab="{site.alice}" principal="mallory@{REALM}"')
     assert (error.id, "mallory" in error.message) == ("kerberos-login-failed", True)
     assert error.cause
 
 
-def test_key_that_is_no_longer_valid(site: Site) -> None:
+def test_revoked_key_is_refused(site: Site) -> None:
     bob = site.realm.keytab("bob")
     site.realm.forget("bob")
     site.realm.keytab("bob2")
@@ -145,7 +145,7 @@ def test_key_that_is_no_longer_valid(site: Site) -> None:
 
 
 @pytest.mark.parametrize(("host", "service"), [("localhost", "nobody"), ("127.0.0.1", "kafka")])
-def test_service_that_has_no_principal(site: Site, host: str, service: str) -> None:
+def test_service_without_a_principal_is_refused(site: Site, host: str, service: str) -> None:
     options = f'useKeyTab=true keyTab="{site.alice}" principal="alice@{REALM}"'
     error = kept_out(site, options, host=host, service=service)
     assert error.id == "kerberos-service-failed"
@@ -160,7 +160,7 @@ def test_listener_without_kerberos_is_reported(site: Site) -> None:
     assert caught.value.id == "sasl-not-spoken"
 
 
-def test_center_that_is_gone(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_key_center_is_reported(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = site.realm.config.read_text().replace(f":{site.realm.port}", ":9")
     (tmp_path / "krb5.conf").write_text(text)
     monkeypatch.setenv("KRB5_CONFIG", str(tmp_path / "krb5.conf"))

@@ -129,7 +129,9 @@ class TestTls:
 
     @pytest.mark.parametrize("whose", ["nobody", "stranger"])
     @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
-    def test_client_certificate_that_is_missing_or_strange(self, node: SecuredNode, whose: str, version: str) -> None:
+    def test_missing_or_foreign_client_certificate_is_refused(
+        self, node: SecuredNode, whose: str, version: str
+    ) -> None:
         given = node.trust | {"ssl.enabled.protocols": version}
         if whose == "stranger":
             given |= node.own_certificate | {"ssl.keystore.location": str(node.folder / "stranger.pem")}
@@ -142,7 +144,7 @@ class TestTls:
         assert kept_out(node, "WRONGHOST", node.trust) == "certificate-host-mismatch"
         let_in(node, "WRONGHOST", node.trust | {"ssl.endpoint.identification.algorithm": ""})
 
-    def test_authority_that_is_not_trusted(self, node: SecuredNode) -> None:
+    def test_untrusted_authority_is_refused(self, node: SecuredNode) -> None:
         assert kept_out(node, "TLS", {}) == "certificate-not-trusted"
 
 
@@ -176,14 +178,14 @@ class TestSasl:
         assert kept_out(node, listener, node.trust | login) == "authentication-failed"
         assert time.monotonic() - began < 30
 
-    def test_mechanism_that_the_listener_does_not_take(self, node: SecuredNode) -> None:
+    def test_mechanism_without_an_offer_is_refused(self, node: SecuredNode) -> None:
         assert kept_out(node, "SCRAM", node.trust | plain("alice", ALICE)) == "sasl-mechanism-not-offered"
 
-    def test_token_made_here_and_one_from_a_file(self, node: SecuredNode) -> None:
+    def test_created_token_and_token_of_a_file_are_accepted(self, node: SecuredNode) -> None:
         let_in(node, "OAUTH", oauth(unsecuredLoginStringClaim_sub="alice"))
         let_in(node, "OAUTH", oauth() | _token_file(node.folder, time.time() + 600))
 
-    def test_token_that_is_over(self, node: SecuredNode) -> None:
+    def test_expired_token_is_refused(self, node: SecuredNode) -> None:
         assert kept_out(node, "OAUTH", oauth() | _token_file(node.folder, time.time() - 600)) == "authentication-failed"
 
     def test_life_of_a_session_is_reported(self, node: SecuredNode) -> None:
@@ -223,7 +225,7 @@ class TestSignedTokens:
         [{"lifetime_s": -300}, {"aud": "elsewhere"}, {"iss": "https://other.example"}, {"sub": None}],
         ids=["expired", "audience", "issuer", "nobody"],
     )
-    def test_token_that_the_node_does_not_take(self, node: SecuredNode, claims: dict[str, Any]) -> None:
+    def test_token_with_wrong_claims_is_refused(self, node: SecuredNode, claims: dict[str, Any]) -> None:
         with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(node.token_key, **claims)) as url:
             assert kept_out(node, "OIDC", self.login(node, url)) == "authentication-failed"
 
@@ -231,7 +233,7 @@ class TestSignedTokens:
         with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(oidc.new_key())) as url:
             assert kept_out(node, "OIDC", self.login(node, url)) == "authentication-failed"
 
-    def test_secret_or_a_scope_that_the_server_refuses(self, node: SecuredNode) -> None:
+    def test_wrong_secret_or_scope_is_refused(self, node: SecuredNode) -> None:
         with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(node.token_key)) as url:
             assert kept_out(node, "OIDC", self.login(node, url, secret=WRONG)) == "token-not-available"
             assert kept_out(node, "OIDC", self.login(node, url, scope="everything")) == "token-not-available"
@@ -241,7 +243,7 @@ class TestSignedTokens:
         with oidc.token_endpoint(node.folder / f"{certificate}.pem", oidc.signed(node.token_key)) as url:
             assert kept_out(node, "OIDC", self.login(node, url)) == "token-not-available"
 
-    def test_server_that_is_not_there(self, node: SecuredNode, free_port: Callable[[], int]) -> None:
+    def test_unreachable_token_server_is_reported(self, node: SecuredNode, free_port: Callable[[], int]) -> None:
         url = f"https://127.0.0.1:{free_port()}/token"
         assert kept_out(node, "OIDC", self.login(node, url)) == "token-not-available"
 

@@ -205,7 +205,7 @@ def test_committed_records_of_real_voters_are_proved(
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("gone", ["alice", "bob@x.com", "carol"])
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1", "4.4.0"])
-def test_users_that_a_restart_forgets(
+def test_forgotten_users_of_a_restart_are_predicted(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, gone: str
 ) -> None:
     # The scenario `restart`: which SCRAM users are there after every node was killed and started.

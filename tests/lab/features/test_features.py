@@ -259,7 +259,7 @@ def test_old_nodes_that_live_or_are_gone_block_all_at_once(new_cluster: ClusterO
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT_AFTER, Fault.CUT_IN_ANSWER, Fault.CUT_BEFORE])
-def test_network_that_loses_the_answer(cluster_of: ClusterOf, kafkactl: Kafkactl, fault: Fault) -> None:
+def test_change_with_a_lost_answer_is_verified(cluster_of: ClusterOf, kafkactl: Kafkactl, fault: Fault) -> None:
     cluster = cluster_of("4.3.1", controllers=1, brokers=1, dynamic=False, metadata_version="4.0-IV1")
     if cluster.levels(1)["metadata.version"] != 23:
         kafkactl("features", "--bootstrap-server", cluster.bootstrap_server, "downgrade", "--metadata", "4.0-IV1")

@@ -140,7 +140,9 @@ def test_older_releases_have_no_such_commands(tool: StorageToolServer, version: 
 
 @pytest.mark.parametrize("switched", [False, True])
 @pytest.mark.parametrize("version", releases.VERSIONS)
-def test_release_version_of_format(tool: StorageToolServer, tmp_path: Path, version: str, switched: bool) -> None:
+def test_release_version_of_format_is_that_of_the_tool(
+    tool: StorageToolServer, tmp_path: Path, version: str, switched: bool
+) -> None:
     release = find_release(version)
     if switched and not release.unstable_switch:
         assert release.testing_level == release.production_level

@@ -16,7 +16,7 @@ from tests.lab.harness.releases import VERSIONS
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_records_of_a_release(version: str) -> None:
+def test_records_of_a_release_equal_those_of_its_jar(version: str) -> None:
     jar = next(Path(maven.jars(version)).glob("kafka-metadata-*.jar"))
     found: dict[int, int] = {}
     with zipfile.ZipFile(jar) as archive:

@@ -89,7 +89,7 @@ def test_cluster_id_is_stored_as_by_the_release(formatter: Formatter) -> None:
     assert refused is (formatter.release.cluster_id_rule == "reencoded")
 
 
-def test_ids_found_on_the_disk(formatter: Formatter) -> None:
+def test_ids_on_the_disk_are_compared_by_the_rule_of_the_release(formatter: Formatter) -> None:
     directory = str(formatter.directory())
     assert formatter.run(log_dirs=directory).exit_code == 0
     again = formatter.run("--ignore-formatted", log_dirs=directory, cluster_id="JEXY6aqzQY-32P5TStzaFg")
@@ -97,7 +97,7 @@ def test_ids_found_on_the_disk(formatter: Formatter) -> None:
     assert ("Invalid cluster.id" in again.stderr) is formatter.release.meta_properties_compared
 
 
-def test_directory_that_cannot_be_read(formatter: Formatter) -> None:
+def test_unreadable_directory_is_treated_by_the_rule_of_the_release(formatter: Formatter) -> None:
     broken, good = formatter.directory(), formatter.folder / "good"
     broken.mkdir()
     (broken / "meta.properties").write_text("version=77\n")

@@ -110,7 +110,7 @@ def check(storage_tool: StorageToolServer, release: str, file: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(("release", "dynamic", "arguments"), CASES)
-def test_checkpoints_of_every_release(
+def test_dump_of_checkpoints_equals_the_tools_of_every_release(
     storage_tool: StorageToolServer, tmp_path: Path, release: str, dynamic: bool, arguments: tuple[str, ...]
 ):
     quorum = config.dynamic_quorum([9093]) if dynamic else config.static_quorum({1: 9093})

@@ -175,7 +175,7 @@ def test_znode_without_permission_is_marked_in_the_tree(zookeeper: ZooKeeper, ka
         kazoo.delete("/config/users/alice")
 
 
-def test_chroot_that_is_not_there(node: ZooKeeperNode) -> None:
+def test_missing_chroot_is_reported(node: ZooKeeperNode) -> None:
     with open_zookeeper(f"{node.connect}/nothing/here") as zookeeper:
         tree = zookeeper.read_tree()
     assert not tree.znodes and [finding.id for finding in tree.findings] == ["no-kafka-tree"]
@@ -237,7 +237,7 @@ def started_by(pool: Pool, server: ZooKeeperNode, thread: int) -> None:
     server.start()
 
 
-def test_server_that_stops_for_a_while_and_one_that_is_gone(lab_pool: Pool, tmp_path: Path) -> None:
+def test_session_survives_a_restart_and_ends_at_a_paused_server(lab_pool: Pool, tmp_path: Path) -> None:
     with ZooKeeperNode(tmp_path, pool=lab_pool) as server:
         server.start().wait_ready()
         seeded(server.connect, topics=2)

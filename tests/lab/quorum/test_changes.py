@@ -159,7 +159,7 @@ def test_release_that_only_claims_to_convert_is_not_asked(release: str, new_clus
 
 
 @pytest.mark.campaign
-def test_controller_that_joins_unasked(new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_removed_controller_that_joins_again_is_reported(new_cluster: ClusterOf, tmp_path: Path) -> None:
     # controller.quorum.auto.join.enable (4.2): who is removed and runs is back within seconds (KAFKA-19850).
     cluster = new_cluster(
         "4.3.1", controllers=3, brokers=0, voters=(1,), settings=(("controller.quorum.auto.join.enable", "true"),)

@@ -80,7 +80,7 @@ def test_description_is_equal_to_that_of_kafkas_tool(
 
 
 @pytest.mark.parametrize("release", ["3.6.2", pytest.param("3.3.2", marks=pytest.mark.campaign)])
-def test_static_quorum_of_an_old_release(
+def test_static_quorum_of_an_old_release_is_described_as_by_its_tool(
     release: str, cluster_of: ClusterOf, storage_tool: StorageToolServer, kafkactl: Kafkactl
 ) -> None:
     cluster = cluster_of(release, controllers=3, brokers=1, dynamic=False)

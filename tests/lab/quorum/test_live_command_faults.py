@@ -132,7 +132,7 @@ def cases_at(quorum: RealQuorum, send: Sent, most: int, folder: Path) -> list[Co
     return random.Random(3).sample(cases, most)
 
 
-def test_question_over_a_network_that_fails(cluster_of: ClusterOf, tmp_path: Path) -> None:
+def test_question_over_a_failing_network_ends_as_expected(cluster_of: ClusterOf, tmp_path: Path) -> None:
     # Not all of them: `make lab` has those, and the changes.
     describe, verify, predict = QUESTIONS[0], QUESTIONS[3], QUESTIONS[5]
     cases = [
@@ -148,7 +148,7 @@ def test_question_over_a_network_that_fails(cluster_of: ClusterOf, tmp_path: Pat
 
 @pytest.mark.campaign
 @pytest.mark.timeout(3600)
-def test_commands_over_a_network_that_fails(new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_commands_over_a_failing_network_end_as_expected(new_cluster: ClusterOf, tmp_path: Path) -> None:
     ended: dict[str, list[CaseEnd]] = {}
     for release, most in CASES_OF.items():
         cluster = new_cluster(release, controllers=3, brokers=1).start()

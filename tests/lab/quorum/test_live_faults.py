@@ -138,7 +138,7 @@ def test_outcome_is_known_after_a_lost_answer_of_a_real_quorum(real: RealQuorum,
 
 @pytest.mark.campaign
 @pytest.mark.timeout(3600)
-def test_network_that_fails_before_a_real_quorum(real: RealQuorum, tmp_path: Path) -> None:
+def test_change_over_a_failing_network_has_at_most_one_effect(real: RealQuorum, tmp_path: Path) -> None:
     outcomes = run_faults(real, tmp_path, list(Fault))
     outcomes = [(name, outcome) for name, _, outcome, _ in outcomes]
     rows = [

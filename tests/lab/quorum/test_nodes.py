@@ -126,7 +126,7 @@ class TestControllers:
         cluster.wait_complete()
         return cluster
 
-    def test_only_one_that_is_gone(self, kafkactl: Kafkactl, cluster: KafkaCluster) -> None:
+    def test_only_a_stopped_controller_is_unregistered(self, kafkactl: Kafkactl, cluster: KafkaCluster) -> None:
         assert ids(unregister(kafkactl, cluster, 1, "--yes")) == ["controller-is-voter", "controller-alive"]
         assert ids(unregister(kafkactl, cluster, 2, "--yes")) == ["controller-alive"]
         cluster.kill(2)

@@ -122,7 +122,7 @@ def test_numbers_are_parsed_as_by_kafka(oracle: InputOracle, text: str):
 
 
 @given(NUMBERS)
-def test_doubles(oracle: InputOracle, text: str):
+def test_doubles_are_parsed_as_by_java(oracle: InputOracle, text: str):
     theirs, ours = oracle.about("double", text), parse_double(text)
     if theirs in ("NaN", "Infinity", "-Infinity") or theirs is None or ours is None:
         assert str(theirs).lower().replace("infinity", "inf") == str(ours).lower()

@@ -140,7 +140,7 @@ def test_there_is_much_to_compare():
 
 
 @pytest.mark.parametrize("release", [releases.VERSIONS[0], releases.NEWEST])
-def test_one_file_that_is_refused_on_purpose(storage_tool: StorageToolServer, tmp_path: Path, release: str):
+def test_file_with_an_empty_metadata_log_dir_is_refused(storage_tool: StorageToolServer, tmp_path: Path, release: str):
     text = REFUSED_ON_PURPOSE.render(release, f"{tmp_path}/x")
     file = tmp_path / "server.properties"
     file.write_text(text)

@@ -166,7 +166,7 @@ def test_range_of_offsets_gives_the_lines_of_the_reference(first, last):
     assert_same(generated(4), Wanted(from_offset=first, to_offset=last), piece=20_000)
 
 
-def test_batches_that_are_not_usual_between_others():
+def test_unusual_batches_between_others_are_dumped():
     plain = [(None, value) for value in (topic(1), partition(1), change(1, Leader=2), NO_OP, change(1, Isr=[]))]
     body = record(None, NO_OP, delta=0, time_delta=3) + record(None, NO_OP, delta=1)
     odd = [{}, {"attributes": 1}, {"attributes": 8}, {"attributes": 16}, {"attributes": 0x4000}]

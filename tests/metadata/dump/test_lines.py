@@ -94,7 +94,7 @@ def test_any_records_are_dumped_as_the_reference_dumps_them(seed: int):
     assert lines == reference(data)
 
 
-def test_batches_that_kafka_would_not_write():
+def test_foreign_batches_are_dumped():
     entry = encode_record(message("NoOpRecord"), 0, {})
     body = record(None, entry, delta=0, time_delta=3, headers=[(b"h", b"x")]) + record(
         None, entry, delta=70, time_delta=-2
@@ -213,6 +213,6 @@ def test_missing_offsets_are_reported():
     assert [problem.id for problem in maker.problems] == ["offset-gap"]
 
 
-def test_compression_that_cannot_be_undone():
+def test_corrupt_compression_is_reported():
     lines, problems = dumped(batch(b"xxxx", count=1, attributes=4))
     assert (lines, problems) == ([], ["corrupt-compression"])

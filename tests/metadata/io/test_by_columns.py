@@ -151,7 +151,7 @@ def test_logs_of_releases_give_the_facts_of_the_reference(folder, release):
 
 
 @pytest.mark.parametrize("offset", [-5, 2**31, 2**62 + 7, 2**63 - 3])
-def test_offsets_that_no_log_has(folder, offset):
+def test_impossible_offsets_are_read_alike(folder, offset):
     values = [(None, value) for value in (topic(1), partition(1), change(1, Leader=2))]
     batches = [encode_batch(values, base_offset=offset, timestamp_ms=0) for _ in range(3)]
     assert_same(folder, encoded([[LEVEL]]) + b"".join(batches))

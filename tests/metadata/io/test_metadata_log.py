@@ -47,7 +47,7 @@ def test_segments_after_damage_are_not_read(tmp_path, folder):
     assert (facts.dropped_segments, facts.end_offset) == ((f"{7:020}.log",), 7)
 
 
-def test_folder_whose_names_may_be_read_and_whose_files_may_not(tmp_path, folder, monkeypatch):
+def test_files_of_a_readable_folder_are_reported_as_unreadable(tmp_path, folder, monkeypatch):
     # Mode 0744 and another user: no file can be examined, and the answer says so of each.
     def denied(path):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
@@ -118,7 +118,7 @@ def test_missing_log_is_distinguished_from_an_unreadable_folder(tmp_path):
     assert scan_metadata_log(str(tmp_path)).state == "not-a-directory"
 
 
-def test_snapshot_that_is_a_folder(tmp_path, folder):
+def test_folder_in_place_of_a_snapshot_is_reported(tmp_path, folder):
     (folder / f"{0:020}-{0:010}.checkpoint").mkdir()
     assert scan_metadata_log(str(tmp_path)).first_checkpoint.error == "Is a directory"
 

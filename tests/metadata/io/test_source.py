@@ -122,7 +122,7 @@ def test_empty_path_is_not_the_current_directory(folder: Path, monkeypatch: pyte
     assert "not be set" in caught.value.advice
 
 
-def test_files_that_are_something_else(tmp_path: Path):
+def test_foreign_files_are_refused(tmp_path: Path):
     assert refusal(tmp_path / "missing") == "input-file-unreadable"
     text = tmp_path / "notes.txt"
     text.write_text("not a log")
@@ -132,7 +132,7 @@ def test_files_that_are_something_else(tmp_path: Path):
     assert refusal(user) == "not-a-metadata-log"
 
 
-def test_folders_that_are_something_else(tmp_path: Path, folder: Path):
+def test_foreign_folders_are_refused(tmp_path: Path, folder: Path):
     empty = tmp_path / "empty"
     empty.mkdir()
     assert refusal(empty) == "empty-folder"
@@ -195,7 +195,7 @@ def test_file_renamed_by_a_running_node_is_read_to_its_end(folder: Path):
     assert b"".join(source.checkpoints[0].pieces()) == SNAPSHOT_BYTES
 
 
-def test_file_that_went_away(folder: Path):
+def test_file_removed_after_the_listing_is_reported(folder: Path):
     source = open_source(str(folder))
     (folder / "00000000000000000000.log").unlink()
     with pytest.raises(KafkactlError, match="was removed after the folder was listed") as caught:

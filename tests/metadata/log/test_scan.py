@@ -110,12 +110,12 @@ def test_without_crc_a_wrong_one_is_reported_and_passed():
     assert [entry.problem is None for entry in found] == [False, True]
 
 
-def test_file_that_shrinks_while_it_is_read():
+def test_shrinking_file_is_reported_as_cut():
     last = walk(DATA[:-10], size=len(DATA))[-1]
     assert (last.reason, "ended while" in last.message) == ("cut", True)
 
 
-def test_content_that_does_not_decode():
+def test_undecodable_content_is_reported():
     unknown = batch([bytes([1, 99, 0])], 0)
     assert contents_of(unknown).undecodable.reason == "unknown-record-type"
     garbage = batch([record(12, Name="x", FeatureLevel=1)[:-2]], 0)

@@ -80,7 +80,7 @@ def test_only_the_first_ten_gaps_are_kept():
         (FAR, FAR + 1, False, FAR + 1),
     ],
 )
-def test_batches_at_once_only_where_an_index_holds_them(offset: int, last: int, taken: bool, out_of_range: int | None):
+def test_batches_are_added_at_once_only_within_an_index(offset: int, last: int, taken: bool, out_of_range: int | None):
     course = course_of()
     assert course.add_next(offset, last) is taken
     assert (course.first is None) is not taken

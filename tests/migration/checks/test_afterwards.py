@@ -32,7 +32,7 @@ def test_unknown_facts_cause_no_note():
 
 
 @pytest.mark.parametrize(("level", "can_rise"), [(20, True), (21, False)])
-def test_level_that_can_rise(level: int, can_rise: bool):
+def test_note_of_a_higher_level_depends_on_the_level(level: int, can_rise: bool):
     image = replace(world("M11").image, features={"metadata.version": level})
     found = notes_by_subject(world("M11").logged(image=image).observation())
     assert ("metadata-version-can-be-raised" in found) is can_rise

@@ -55,7 +55,7 @@ def test_each_danger_is_named(case: Case):
     one_in(4, [case for case in CASES if case.severity != "info" and case.id != UNKNOWN_ID]),
     ids=lambda case: case.id,
 )
-def test_and_only_where_it_is(case: Case):
+def test_danger_is_not_reported_without_its_cause(case: Case):
     assert case.id not in {finding.id for finding in check(world(case.state).observation())}
 
 

@@ -210,7 +210,7 @@ def test_unreadable_znode_is_a_difference_even_where_kraft_has_nothing(path, dat
     assert not _repeats_a_secret(found[0])
 
 
-def test_configs_that_zookeeper_has_no_place_for():
+def test_config_without_a_place_in_zookeeper_is_unexplained():
     image = replace(IMAGE, configs={**IMAGE.configs, (16, "sub"): {"interval.ms": "1000"}})
     (found,) = compared(_small(), image, DUAL).unexplained
     assert (found.entity, found.key) == ("config", "client-metrics sub")
@@ -267,7 +267,7 @@ def test_broker_must_be_registered_as_it_is(changes, kraft):
     assert (found.entity, found.key, found.kraft) == ("broker", "2", kraft)
 
 
-def test_broker_that_kraft_does_not_know():
+def test_broker_missing_in_kraft_is_unexplained():
     # A plain broker that joined during dual write: no error anywhere, and its clients get nothing.
     image = replace(IMAGE, brokers={1: IMAGE.brokers[1]})
     assert _names(compared(_small(), image, DUAL).unexplained) == [("broker", "2")]

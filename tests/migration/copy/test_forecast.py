@@ -67,7 +67,7 @@ def test_hidden_data_makes_the_forecast_inexact(path, outcome):
     assert (found.outcome, found.is_exact) == (outcome, False)
 
 
-def test_whole_znode_that_may_not_be_read():
+def test_copy_of_an_unreadable_znode_is_unknown():
     every = [
         changed(znode, data=None, hidden=Hidden.NO_PERMISSION) if znode.path == "/config/users/alice" else znode
         for znode in znodes(HEALTHY)

@@ -32,7 +32,7 @@ def wait(action: Move) -> Step:
         (False, File.FINAL, "controller 3001 answers"),
     ],
 )
-def test_controller_that_still_runs_with_its_earlier_file(has_flag: bool, file: File, words: str) -> None:
+def test_controller_with_its_earlier_file_is_described(has_flag: bool, file: File, words: str) -> None:
     observation = _M8.but(flags={3001: has_flag}).observation()
     assert observed_instead(observation, restart(3001, Role.CONTROLLER, file)) == words
 
@@ -66,7 +66,7 @@ def test_gate_shows_the_mode_and_registration_of_a_broker(seen: Seen, id: int, w
         ({3001: True}, "controller 3001 leads, /migration is not-copied"),
     ],
 )
-def test_quorum_that_is_waited_for(controllers: dict[int, bool | None], words: str) -> None:
+def test_awaited_quorum_is_described(controllers: dict[int, bool | None], words: str) -> None:
     observation = _M3.but(controllers=controllers).observation()
     assert observed_instead(observation, wait(Move.WAIT_QUORUM)) == words
 
@@ -94,7 +94,7 @@ def test_holder_of_the_controller_znode_is_named_while_an_election_or_the_copy_i
     assert observed_instead(observation, wait(Move.WAIT_COPY)) == copy
 
 
-def test_node_that_is_silent_and_a_file_that_is_not_in_place() -> None:
+def test_silent_node_and_missing_file_are_described() -> None:
     observation = _M4.but(modes={**_M4.modes, 2: None}).observation()
     step = restart(2, Role.BROKER, File.MIGRATION)
     assert observed_instead(observation, step) == "broker 2 does not answer yet"

@@ -367,7 +367,7 @@ def test_copied_configuration_and_log_are_read(tmp_path: Path, zookeeper: None):
     assert (found.controllers[0].meta_properties or {})["node.id"] == "1"
 
 
-def test_places_that_are_not_there(tmp_path: Path, zookeeper: None):
+def test_missing_places_are_reported(tmp_path: Path, zookeeper: None):
     found = _one(tmp_path, each='copy = "nowhere"\nlog = "nowhere"')
     assert set(ids(found)) == {"node-place-unreadable"}
     assert found.nodes[0].config is None
@@ -383,7 +383,7 @@ def test_hook_gives_the_configuration(tmp_path: Path, zookeeper: None):
     assert ids(found) == []
 
 
-def test_hook_that_fails(tmp_path: Path, zookeeper: None):
+def test_failed_hook_is_reported(tmp_path: Path, zookeeper: None):
     found = _one(tmp_path, more=_hook("import sys; sys.exit('no such host')"))
     assert set(ids(found)) == {"node-place-unreadable"}
     assert "no such host" in found.findings[0].message
@@ -436,7 +436,7 @@ def test_command_saves(kafkactl: Kafkactl, tmp_path: Path, zookeeper: None):
     assert "kraft" in shown.stdout
 
 
-def test_command_where_nothing_is_there(kafkactl: Kafkactl, tmp_path: Path):
+def test_observation_of_unreachable_nodes_fails(kafkactl: Kafkactl, tmp_path: Path):
     node = '[[nodes]]\nid = {0}\nrole = "{1}"\naddress = "127.0.0.1:{0}"\nconfig = "/x{0}"\n'
     text = '[zookeeper]\nconnect = "127.0.0.1:1"\n' + node.format(1, "broker") + node.format(2, "controller")
     (tmp_path / "migration.toml").write_text(text)

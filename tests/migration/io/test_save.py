@@ -116,7 +116,7 @@ def test_folder_that_is_in_use(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["file/below", "a\0b"])
-def test_folder_that_cannot_be(tmp_path: Path, name: str):
+def test_observation_into_an_impossible_folder_fails(tmp_path: Path, name: str):
     (tmp_path / "file").write_text("x")
     before = captured(tmp_path / "log")
     with pytest.raises(FailedError) as caught:

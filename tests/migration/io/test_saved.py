@@ -113,7 +113,9 @@ def test_whole_observation_is_saved_and_loaded(tmp_path: Path):
         ({}, None),
     ],
 )
-def test_release_of_a_broker_on_zookeeper(tmp_path: Path, highest: dict[int, int], release: str | None):
+def test_release_of_a_broker_on_zookeeper_is_recognized_by_its_apis(
+    tmp_path: Path, highest: dict[int, int], release: str | None
+):
     keys = [{"ApiKey": key, "MinVersion": 0, "MaxVersion": version} for key, version in highest.items()]
     found = load_observation(
         saved(tmp_path, observation(node(api_versions=answer("ApiVersions", 3, {"ApiKeys": keys}))))
@@ -168,7 +170,7 @@ def test_other_content_is_refused_as_an_observation(tmp_path: Path, content: byt
 
 
 @pytest.mark.parametrize("name", ["", "missing", "file", "bad\0name"])
-def test_folder_that_is_none(tmp_path: Path, name: str):
+def test_folder_without_an_observation_is_refused(tmp_path: Path, name: str):
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError) as caught:
         load_observation(str(tmp_path / name))
@@ -212,7 +214,7 @@ def test_duplicate_node_is_reported(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["ApiVersions", "DescribeQuorum"])
 @pytest.mark.parametrize("body", [b"", b"\0" * 7, b"\xff" * 100])
-def test_answer_that_does_not_decode(tmp_path: Path, name: str, body: bytes):
+def test_undecodable_answer_is_reported(tmp_path: Path, name: str, body: bytes):
     field = {"ApiVersions": "api_versions", "DescribeQuorum": "describe_quorum"}[name]
     table = {"version": 2, "body": base64.b64encode(body).decode()}
     found = load_observation(saved(tmp_path, observation(node(**{field: table}))))
@@ -220,7 +222,7 @@ def test_answer_that_does_not_decode(tmp_path: Path, name: str, body: bytes):
     assert getattr(found.nodes[0], field.replace("describe_", "")) is None
 
 
-def test_configuration_that_java_refuses(tmp_path: Path):
+def test_invalid_configuration_is_reported_with_its_text(tmp_path: Path):
     found = load_observation(saved(tmp_path, observation(node(config="a=\\u12"))))
     assert ids(found) == ["node-config-unreadable"]
     assert found.nodes[0].config_text == "a=\\u12"

@@ -296,7 +296,7 @@ def test_brokers_that_differ_give_no_value(other, id):
     assert "num.partitions" not in _read(render(nodes[2], MIGRATION, facts))
 
 
-def test_broker_that_has_the_controllers_listener():
+def test_broker_with_the_controllers_listener_is_refused():
     node = broker(1).content.replace(b"INTERNAL", b"CONTROLLER")
     made = _made(node_file(1, broker().role, node, file="x"), MIGRATION, controller(3001))
     assert "render-listener-name-taken" in _ids(made)

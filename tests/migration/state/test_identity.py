@@ -68,7 +68,7 @@ def refused_everywhere(seen: Observation, id: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["M3", "M4", "M4L", "M6", "M7", "M8"])
-def test_nodes_that_are_who_they_should_be(name: str) -> None:
+def test_nodes_with_their_own_ids_are_accepted(name: str) -> None:
     seen = three(name)
     assert evidence_of(seen).identities.findings == ()
     assert observed_state(seen).state == name
@@ -155,7 +155,7 @@ def registered() -> Observation:
     return changed(seen, logs=logs)
 
 
-def test_disks_of_two_brokers_that_were_swapped() -> None:
+def test_swapped_disks_are_refused() -> None:
     first, second = (str(uuid(100 + id)) for id in (1, 2))
     for seen in (
         but(registered(), "broker 1", directories=disk(second)),
@@ -185,7 +185,7 @@ def test_stopped_broker_with_a_new_disk_is_not_another_node() -> None:
     assert identities_of(seen, None).doubts == ()
 
 
-def test_addresses_that_were_swapped() -> None:
+def test_swapped_addresses_are_refused() -> None:
     # The nodes were not asked for their ids; the address of each is in its znode, and in the voters.
     seen = changed(three("M6"), nodes=tuple(changed(node, identity=None) for node in three("M6").nodes))
     for role, address, other in (("broker", "b:9093", "b:9092"), ("controller", "c3:9093", "c2:9093")):
@@ -198,14 +198,14 @@ def test_addresses_that_were_swapped() -> None:
         refused_everywhere(swapped, "address-of-another-node")
 
 
-def test_voter_that_the_inventory_lacks() -> None:
+def test_voter_missing_in_the_inventory_is_refused() -> None:
     seen = HEALTHY["M6"].but(controllers={3001: True, 3002: True}).observation()
     refused_everywhere(with_voters(seen, VOTERS), "quorum-voter-not-in-inventory")
     before = HEALTHY["M2"].but(controllers={3001: False, 3002: False}).observation()
     refused_everywhere(with_voters(before, VOTERS), "quorum-voter-not-in-inventory")
 
 
-def test_controller_that_is_not_a_voter() -> None:
+def test_controller_outside_the_voters_is_refused() -> None:
     before = HEALTHY["M2"].but(controllers={3001: False, 3002: False, 3003: False, 3004: False}).observation()
     refused_everywhere(with_voters(before, VOTERS), "controller-not-a-voter")
 
@@ -277,7 +277,7 @@ def test_level_is_not_judged_from_a_controller_without_a_leader() -> None:
     assert [finding.id for finding in check(seen) if "metadata-version" in finding.id] == []
 
 
-def test_quorum_whose_leader_has_committed_nothing_yet() -> None:
+def test_quorum_without_a_commit_is_not_formed() -> None:
     seen = HEALTHY["M3"].but(log=None, metric=None).observation()
     assert observed_state(seen).state is State.M3
     node = seen.controllers[0]

@@ -115,13 +115,13 @@ def test_evidence_is_insufficient_without_znodes_and_quorum(seen: Seen) -> None:
 
 
 @pytest.mark.parametrize("modes", [{1: MIG, 2: MIG, 3: MIG}, {1: KR, 2: MIG, 3: MIG}], ids=["none on KRaft", "one"])
-def test_migration_znode_that_is_gone_while_kraft_holds_controller(modes: dict[int, Any]) -> None:
+def test_missing_migration_znode_under_kraft_is_a_lost_state(modes: dict[int, Any]) -> None:
     seen = without_state(_M6.but(modes=modes, migration=None))
     assert observed_state(seen).state is State.LOST_MIGRATION_ZNODE
 
 
 @pytest.mark.parametrize("name", ["M4", "M6", "M8"])
-def test_controller_znode_that_cannot_be_read(name: str) -> None:
+def test_unreadable_controller_znode_is_a_blocker(name: str) -> None:
     observation = HEALTHY[name].observation()
     assert observation.tree is not None
     znodes = [

@@ -84,7 +84,7 @@ def test_epoch_behind_weighs_most_when_nothing_can_raise_it(holder, severity):
     assert (finding.id, finding.severity.value) == ("controller-epoch-behind-states", severity)
 
 
-def test_epoch_that_is_needed_for_a_rollback():
+def test_epoch_for_a_rollback_is_the_highest_of_all_znodes():
     assert highest_controller_epoch(parsed()) == 3
     assert highest_controller_epoch(parsed({STATE: _state(controller_epoch=10)})) == 10
     assert highest_controller_epoch(parsed({"/controller": _holder(3001, 12)})) == 12

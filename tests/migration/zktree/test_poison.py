@@ -150,7 +150,7 @@ def test_names_are_desanitized(name, entity):
     ["", "salt", "=x", CREDENTIAL + ",more=1", CREDENTIAL.replace("4096", "many"), CREDENTIAL.replace("AQ", "*"),
      CREDENTIAL.replace("salt", "Salt"), CREDENTIAL.replace(",", ",,", 1)],
 )  # fmt: skip
-def test_credentials_that_kafka_refuses(text):
+def test_invalid_credentials_are_refused(text):
     assert parse_credential(text) is None
 
 

@@ -44,7 +44,7 @@ def test_longs_are_parsed_as_by_java():
     + [("Infinity", math.inf), ("-Infinity", -math.inf), ("0x1p99999", math.inf), ("-0x1p99999", -math.inf)]
     + [(text, None) for text in ("", "inf", "nan", "1_0", "1e", "0x1", "half", "1,5")],
 )
-def test_doubles(text: str, number: float | None):
+def test_doubles_are_parsed_as_by_java(text: str, number: float | None):
     assert parse_double(text) == number
 
 

@@ -100,5 +100,5 @@ def test_lines_of_keys_are_found_next_to_any_values(entries: list[tuple[str, Any
     assert key_lines(text) == wanted
 
 
-def test_brackets_that_are_never_closed() -> None:
+def test_open_brackets_are_read_in_linear_time() -> None:
     assert key_lines("a = [\n" * 50_000) == {("a",): 1}

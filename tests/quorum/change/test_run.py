@@ -256,7 +256,7 @@ def test_voter_that_joins_again_is_reported(run):
     assert run(quorum, _remove("3")).outcome is Outcome.DONE, "the node was stopped meanwhile, and it is asked again"
 
 
-def test_cluster_that_is_behind_the_journal(run):
+def test_cluster_behind_its_journal_is_refused(run):
     quorum = SteppedQuorum(world=world("1 2 3 4"))
     quorum.clock.sleep_ms(100_000)
     assert run(quorum, _remove("3")).outcome is Outcome.DONE

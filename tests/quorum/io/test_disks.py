@@ -188,7 +188,7 @@ def test_names_that_are_not_segments_are_ignored(disk):
 
 
 @pytest.mark.parametrize("path", ["nowhere", "file", "empty", "zero\0byte"])
-def test_path_that_is_not_a_metadata_directory(tmp_path, path):
+def test_path_without_a_metadata_log_is_refused(tmp_path, path):
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError) as caught:
@@ -197,7 +197,7 @@ def test_path_that_is_not_a_metadata_directory(tmp_path, path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_file_that_may_not_be_read(disk):
+def test_unreadable_segment_is_reported(disk):
     root = disk(**{SEGMENT: noop(0), "quorum-state": election()})
     (root / "__cluster_metadata-0" / SEGMENT).chmod(0)
     reading = read_disk(str(root))

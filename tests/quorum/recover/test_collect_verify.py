@@ -46,7 +46,7 @@ def test_directory_as_planned_is_verified(kafkactl: Cli, tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["checkpoint", "meta.properties"])
-def test_directory_that_was_changed(kafkactl: Cli, tmp_path: Path, name: str):
+def test_changed_directory_is_reported(kafkactl: Cli, tmp_path: Path, name: str):
     plan = recovered(kafkactl, tmp_path)
     (file,) = (path for path in (tmp_path / "new").rglob("*") if path.name.endswith(name))
     file.write_bytes(file.read_bytes().replace(b"node.id=2", b"node.id=3") + b"\n")
@@ -61,7 +61,7 @@ def test_directory_on_another_host_is_reported(kafkactl: Cli, tmp_path: Path):
     assert (code, [finding["id"] for finding in answer["findings"]]) == (6, ["recovery-directory-not-here"])
 
 
-def test_folders_that_were_renamed(kafkactl: Cli, tmp_path: Path):
+def test_renamed_folders_are_reported(kafkactl: Cli, tmp_path: Path):
     plan = recovered(kafkactl, tmp_path)
     worlds.folder(tmp_path / "b11", worlds.GONE, 0, suffix="stray")
     code, answer = verified(kafkactl, plan, "--log-dir", tmp_path / "b11")
@@ -118,7 +118,7 @@ def test_partitions_stranded_on_lost_brokers_are_reported():
     assert (alone.count_text, "the truth" in alone.next_step) == ("1 partition has", False)
 
 
-def test_partition_whose_last_in_sync_replica_is_not_shown():
+def test_partition_without_an_in_sync_disk_is_listed():
     both, single = worlds.topic("both", 1, 2, brokers=(12, 11)), worlds.topic("single", 2, 1, brokers=(12,))
     image = worlds.image(both, single)
     assert without_in_sync_disk(image, {}).names == []

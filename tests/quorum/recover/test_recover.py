@@ -230,7 +230,7 @@ def test_quorum_is_recovered_from_a_snapshot_alone(recover: Recovery, tmp_path: 
     assert (planned["result"]["offset"], planned["result"]["epoch"]) == (1_000_500, 1_000_007)
 
 
-def test_tails_that_diverge(recover: Recovery, tmp_path: Path):
+def test_diverged_tails_with_records_are_refused(recover: Recovery, tmp_path: Path):
     begin = lagging_log()
     empty_tail, full_tail = begin.noop(1).noop(1), begin.append(worlds.topic_records(LATE)).noop(1)
     best = begin.lead(2).append([record for record in worlds.records(AFTER) if record.type == "NoOpRecord"] or
@@ -264,7 +264,7 @@ def test_disks_of_two_clusters_are_refused(recover: Recovery, tmp_path: Path):
     assert "cluster-id-differs" in recover.refused("--lost", 1, disks=[*survivors(tmp_path), strange])
 
 
-def test_broker_that_is_not_shown(recover: Recovery, tmp_path: Path):
+def test_missing_broker_disk_is_refused(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)[:2]
     assert recover.refused(*LOST, disks=disks) == ["broker-disk-not-shown"]
     planned = recover.plan(*LOST, "--without-broker-disks", disks=disks)
@@ -273,7 +273,7 @@ def test_broker_that_is_not_shown(recover: Recovery, tmp_path: Path):
     ]
 
 
-def test_target_that_is_there(recover: Recovery, tmp_path: Path):
+def test_target_with_files_is_refused(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     recover.out.mkdir()
     (recover.out / "something").write_text("x")
@@ -282,7 +282,7 @@ def test_target_that_is_there(recover: Recovery, tmp_path: Path):
     assert recover(*LOST, "--confirm", CLUSTER, disks=disks).code == 0  # an empty one may be a mount point
 
 
-def test_target_on_which_a_node_has_started(recover: Recovery, tmp_path: Path):
+def test_started_target_is_refused(recover: Recovery, tmp_path: Path):
     # The step after it is the check, not a second recovery from the old disks, which lack what was done since.
     disks = survivors(tmp_path)
     assert recover(*LOST, "--confirm", CLUSTER, disks=disks).code == 0
@@ -373,7 +373,7 @@ def test_topic_that_was_deleted_is_not_adopted(recover: Recovery, tmp_path: Path
     assert "was being deleted" in found["evidence"]["not_adopted"][0]
 
 
-def test_retention_that_would_delete(recover: Recovery, tmp_path: Path):
+def test_retention_with_a_loss_is_refused(recover: Recovery, tmp_path: Path):
     from kafkactl.core.frozen import changed
 
     short = changed(BEFORE, configs={(worlds.TOPIC_CONFIG, "pay"): {"retention.ms": "1000"}})
@@ -421,7 +421,7 @@ def test_single_voter_is_replaced_only_to_adopt(recover: Recovery, tmp_path: Pat
         ("revert",),
     ],
 )
-def test_words_that_are_wrong(kafkactl: Cli, words: tuple[str, ...]):
+def test_invalid_options_are_refused(kafkactl: Cli, words: tuple[str, ...]):
     assert kafkactl("quorum", "recover", *words, "-o", "json").code == 2
 
 
@@ -486,7 +486,7 @@ def test_largest_leader_epoch_of_a_folder_is_parsed(content: bytes, epoch: int |
     assert parse_largest_epoch(content) == epoch
 
 
-def test_folder_whose_files_are_hostile(recover: Recovery, tmp_path: Path):
+def test_hostile_files_of_a_folder_are_reported(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     made = worlds.folder(disks[1], worlds.PAY, 7)
     (made / "partition.metadata").write_bytes(b"topic_id: \xff\xff\n")

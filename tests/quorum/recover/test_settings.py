@@ -67,7 +67,7 @@ class TestAdoptedTopics:
         assert given == {"topic": "late", "settings": {"retention.ms": "99"}, "known": True}
         assert "adopted-settings-unknown" not in ids(answer)
 
-    def test_none_where_nothing_is_adopted(self, kafkactl: Cli, tmp_path: Path):
+    def test_recovery_without_an_adoption_has_no_adopted_settings(self, kafkactl: Cli, tmp_path: Path):
         shown = [disk(tmp_path / "c1", 1, first_log(BEFORE))]
         answer = recovered(kafkactl, tmp_path, shown, "--lost", "2,3", "--plan")
         assert answer["repairs"]["adopted_settings"] == []

@@ -12,6 +12,10 @@ from tests.repository.tree import nodes, product_files, python_files, shown
 
 BANNED = {"one"}
 WITHOUT_SUBJECT = re.compile(r"test_(how|what|whatever|when|where|whether|which|who|whoever|why)_")
+# A name that ends with its condition: `test_file_that_cannot_be_read`.
+WITHOUT_RESULT = re.compile(
+    r"test_(\w+?)_(that|who|which)_(is|are|was|were|cannot|may|does|do)(_not|_never)?(_be)?(_[a-z]+)?$"
+)
 ARTICLE = re.compile(r"test_(a|an|the)_")
 
 
@@ -83,6 +87,30 @@ def without_verb(path: Path) -> list[str]:
         for node in nodes(path, ast.FunctionDef, ast.AsyncFunctionDef)
         if node.name.startswith("test_") and VERBS.isdisjoint(node.name.split("_"))
     ]
+
+
+def without_result(path: Path) -> list[str]:
+    """Return the places of tests in one file whose name has a subject and a condition, and no verb of its own."""
+    found = []
+    for node in nodes(path, ast.FunctionDef, ast.AsyncFunctionDef):
+        condition = WITHOUT_RESULT.match(node.name)
+        if condition is not None and VERBS.isdisjoint(condition[1].split("_")):
+            found.append(f"{shown(path)}:{node.lineno} {node.name}")
+    return found
+
+
+def test_names_of_tests_have_a_result():
+    found = [place for path in python_files("tests") for place in without_result(path)]
+    assert not found, "state the result: test_unreadable_file_is_refused, not test_file_that_cannot_be_read"
+
+
+def test_name_without_a_result_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.repository.language.test_names.shown", lambda path: path.name)
+    path = tmp_path / "example.py"
+    path.write_text(
+        "def test_file_that_cannot_be_read():\n    pass\n\n\ndef test_file_that_is_gone_is_named():\n    pass\n"
+    )
+    assert without_result(path) == ["example.py:1 test_file_that_cannot_be_read"]
 
 
 def test_names_of_tests_have_a_verb():

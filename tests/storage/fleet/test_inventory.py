@@ -25,7 +25,7 @@ def problems_of(text: str) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_reads_every_key():
+def test_every_key_is_read():
     inventory = read(
         """
         cluster_id = "XgM8cvG1S-mQ3k4wGhkVpQ"

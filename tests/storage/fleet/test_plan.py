@@ -272,7 +272,7 @@ def test_doubtful_fleet_is_planned_with_a_warning(builder, id):
     assert (plan.outcome, [finding.id for finding in plan.findings]) == (Outcome.PLANNED, [id])
 
 
-def test_static_majority_that_would_be_blank():
+def test_blank_static_majority_is_reported():
     every = FleetBuilder(static=True, inventory={"existing_cluster": True}).plan()
     assert [(finding.id, finding.evidence["blank"], finding.evidence["others"]) for finding in every.findings] == [
         ("static-majority-blank", [1, 2, 3], [])

@@ -160,7 +160,7 @@ RECORDS = [
 
 
 @pytest.mark.parametrize(("api_key", "version", "release", "starts", "words"), RECORDS)
-def test_records_of_a_newer_release(node, api_key, version, release, starts, words):
+def test_records_of_a_newer_release_stop_the_start(node, api_key, version, release, starts, words):
     made = node(release).format(static=True).started_once()
     added(LOG, segment(api_key, version))(made.root)
     answer = made.verify()
@@ -183,7 +183,7 @@ CONTROL = [
 
 
 @pytest.mark.parametrize(("type", "value", "release", "words", "problem"), CONTROL)
-def test_control_record_that_no_node_can_read(node, type, value, release, words, problem):
+def test_undecodable_control_record_stops_the_start(node, type, value, release, words, problem):
     made = node(release).format(static=True).started_once()
     batch = encode_batch([(bytes([0, 0, 0, type]), value)], base_offset=4, timestamp_ms=NOW_MS, is_control=True)
     added(LOG, batch)(made.root)

@@ -99,7 +99,7 @@ def test_version_0_is_read_and_a_directory_id_is_made(node):
     assert ids >= {"meta-properties-of-zookeeper-mode", "directory-id-will-be-made"}
 
 
-def test_directory_id_that_is_not_canonical(node):
+def test_directory_id_in_another_form_is_reported(node):
     made = node("4.3.1").format(static=True)
     text = made.path(META1).read_text()
     old = next(line for line in text.splitlines() if line.startswith("directory.id="))

@@ -50,7 +50,7 @@ MOVED = [
 
 
 @pytest.mark.parametrize(("made_for", "flags", "version", "starts", "what", "words"), MOVED)
-def test_disks_of_one_release_under_another(node, made_for, flags, version, starts, what, words):
+def test_start_of_another_release_on_the_disks_is_predicted(node, made_for, flags, version, starts, what, words):
     answer = node(made_for).format(*flags, static=True).verify(version)
     assert answer.will_start is starts
     if starts:

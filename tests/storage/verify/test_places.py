@@ -89,7 +89,7 @@ def test_directory_named_twice_prevents_the_start_of_some_releases(node, version
         assert blocker_ids(answer) == ["same-directory-twice"]
 
 
-def test_offset_checkpoints_that_do_not_parse(node):
+def test_invalid_offset_checkpoint_takes_its_directory_offline(node):
     made = two(node, "4.4.0").started_once()
     holds("d2/recovery-point-offset-checkpoint", "garbage")(made.root)
     answer = made.verify()

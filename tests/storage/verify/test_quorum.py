@@ -90,7 +90,7 @@ def test_used_node_without_voters_has_no_format_as_next_step(node, has_run):
     assert ("Format nothing: the node has run" in found.advice) is has_run
 
 
-def test_joining_node_that_becomes_static(node):
+def test_joining_node_with_static_voters_fails_in_the_election(node):
     made = node("4.4.0").format("--no-initial-controllers")
     answer = made.configure(static=True).verify()
     assert (answer.will_start, answer.expected_failure.phase.word) == (False, "election")

@@ -69,7 +69,7 @@ def test_damaged_snapshot_prevents_the_start(lived, version, damage, words):
     assert "broken-checkpoint" in blocker_ids(answer)
 
 
-def test_damage_that_does_not_matter_before_36(lived):
+def test_damaged_snapshot_is_ignored_before_36(lived):
     made = lived("3.3.2")
     flipped(NEWEST, 1, 70)(made.root)
     assert made.verify().will_start is True
@@ -110,12 +110,12 @@ def test_levels_in_the_snapshot_are_checked(lived):
     assert (answer.will_start, answer.expected_failure.phase.word) == (False, "metadata-replay")
 
 
-def test_levels_in_the_log_before_it_do_not(lived):
+def test_levels_before_the_snapshot_are_ignored(lived):
     made = lived("4.3.1", metadata_version=29)
     assert made.verify("4.2.1").will_start is True  # the log had level 30 before the snapshot
 
 
-def test_log_that_begins_behind_all_snapshots(lived):
+def test_log_after_all_snapshots_stops_the_start(lived):
     made = lived("4.3.1")
     made.path(f"d1/{SEGMENT}").rename(made.path(f"{FOLDER}/{9:020}.log"))
     holds(f"{FOLDER}/{9:020}.log", "")(made.root)

@@ -170,7 +170,7 @@ def test_files_of_another_owner_are_reported(node):
     assert "files-of-another-owner" in {finding.id for finding in answer.findings}
 
 
-def test_directory_id_that_cannot_be_written(node):
+def test_unwritable_meta_properties_are_reported(node):
     made = node("4.3.1").format(static=True)
     text = made.path("d1/meta.properties").read_text()
     kept = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("directory.id"))

@@ -139,7 +139,9 @@ def test_delete_is_as_old_as_its_first_record(tmp_path: Path):
     "name, has_tag, times, pending",
     [("a", True, 1, "due"), ("b", True, 1, "parked"), ("a", False, 1, "parked"), ("a", False, 2, "due")],
 )
-def test_delete_before_the_first_kept_segment(tmp_path: Path, name: str, has_tag: bool, times: int, pending: str):
+def test_dangling_delete_before_the_first_kept_segment_is_reported(
+    tmp_path: Path, name: str, has_tag: bool, times: int, pending: str
+):
     # 4.x, which writes whether there is a transaction index, tries it again; a second record proves that it did.
     log = LogOf(0)
     for segment, start in (("a", 0), ("b", 10), ("c", 20)):
@@ -149,7 +151,7 @@ def test_delete_before_the_first_kept_segment(tmp_path: Path, name: str, has_tag
     assert only(audited(tmp_path, document, log), "dangling-delete")["evidence"]["pending"] == pending
 
 
-def test_delete_next_to_a_kept_segment_of_the_same_start(tmp_path: Path):
+def test_dangling_delete_of_the_start_of_a_kept_segment_is_reported(tmp_path: Path):
     # A pass comes to the segment of the epoch index first, keeps it and ends; what was refused before is over.
     log = LogOf(0).add(TOPIC.started(0, "x", 0, 9), *[TOPIC.update(0, "x", DELETING)] * 3)
     document = cluster(partition_seen(earliest=0, local=0, latest=50))
@@ -429,7 +431,7 @@ def test_history_says_why_a_record_is_ignored(tmp_path: Path):
     assert [line["offset"] for line in history(load(Request(sources=(place,))), wanted)] == [2, 3]
 
 
-def test_sources_that_are_none(tmp_path: Path):
+def test_sources_without_a_log_are_refused(tmp_path: Path):
     (tmp_path / "empty").mkdir()
     for path in ("empty", "absent"):
         with pytest.raises(InputError):

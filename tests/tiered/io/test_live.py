@@ -199,7 +199,7 @@ def _segment_id(loaded: Any, topic: str) -> str:
     return str(found)
 
 
-def test_settings_that_may_not_be_read() -> None:
+def test_denied_settings_are_unknown() -> None:
     # Whether the topic is tiered is not known; its records show that it was.
     cluster = TieredBrokers()
     refused = {
@@ -275,7 +275,7 @@ def test_metadata_topic_is_refused_without_a_right() -> None:
     "how, fail_on, code",
     [("healthy", "warning", 0), ("no leader", "blocker", 0), ("no leader", "warning", 7), ("no right", "blocker", 4)],
 )
-def test_exit_codes(kafkactl: Callable[..., Run], how: str, fail_on: str, code: int) -> None:
+def test_exit_code_depends_on_fail_on(kafkactl: Callable[..., Run], how: str, fail_on: str, code: int) -> None:
     cluster = TieredBrokers()
     if how == "no leader":
         cluster.leaders["orders", 0] = -1

@@ -152,7 +152,7 @@ def test_file_that_comes_cut_off_is_not_put(template: str, clients: Clients, tmp
 
 
 @pytest.mark.parametrize("template", READY_MADE)
-def test_file_where_there_is_none(template: str, clients: Clients, tmp_path: Path) -> None:
+def test_missing_file_is_reported_and_can_be_written(template: str, clients: Clients, tmp_path: Path) -> None:
     world = world_of(template, tmp_path)
     _, missing = apply.read_file(world, PLACE)
     assert missing is not None and missing.id == "hook-failed"

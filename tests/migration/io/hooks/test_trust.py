@@ -272,7 +272,7 @@ def test_relative_command_is_that_of_the_inventorys_folder(
     ]
 
 
-def test_inventory_that_is_named_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_of_an_inventory_in_the_working_directory_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     print_environment(tmp_path)
     monkeypatch.chdir(tmp_path)
     text = f"[zookeeper]\nconnect = '127.0.0.1:1'\n[hooks]\nrestart = './hooks/h.sh'\n{NODES.format(config='/c')}"

@@ -139,7 +139,7 @@ def test_tls_as_brokers_have_it():
         {"zookeeper.session.timeout.ms": "soon"},
     ],
 )
-def test_settings_that_kafka_would_not_take(wrong):
+def test_invalid_zookeeper_settings_are_refused(wrong):
     with pytest.raises(InputError) as caught:
         zookeeper_settings(wrong)
     assert caught.value.id == "invalid-zookeeper-setting"
@@ -210,13 +210,13 @@ def test_children_of_many_znodes_are_decoded():
 
 
 @pytest.mark.parametrize("answer", [b"", b"\0" * 5, _header(-1, 1, -1), _header(GET_DATA, 0, 0)])
-def test_answer_that_is_none(answer):
+def test_invalid_answer_is_refused(answer):
     with pytest.raises((ValueError, struct.error)):
         MultiRead(GET_DATA, ["/a"]).deserialize(answer, 0)
 
 
 @pytest.mark.parametrize("value", ["1" * 6_000, "0", "-5", "2147483648", "x", ""])
-def test_session_timeout_that_is_not_a_number_of_milliseconds(value: str):
+def test_invalid_session_timeout_is_refused(value: str):
     with pytest.raises(InputError) as caught:
         zookeeper_settings({"zookeeper.session.timeout.ms": value})
     assert caught.value.id == "invalid-zookeeper-setting"
