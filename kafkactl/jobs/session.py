@@ -38,6 +38,9 @@ _OURS: Final = {
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.sql.adaptive.enabled": "false",
+    # Rows that are kept on disk come in objects of up to 4 MB. A stream remembers 100 objects by default, with which a
+    # heap of 512 MB was too small for the tables of a million partitions.
+    "spark.serializer.objectStreamReset": "1",
 }
 # Arrays of a piece take some hundred kilobytes each: workers keep what one piece has freed for the next, where the C
 # library is GNU's. Its own choice is to give such memory back, which costs a tenth of the time of a large log; what is
