@@ -93,7 +93,7 @@ def _question(common: Common, asked: Question) -> Question:
 def open_clusters(common: Common, question: Question) -> OpenedClusters:
     """Find the clusters, and what to read them with. Nothing but names and the beginnings of files is read."""
     from kafkactl.dryrun.api import clusters as api
-    from kafkactl.dryrun.api.logs import needs_spark
+    from kafkactl.dryrun.api.logs import is_uri, needs_spark
     from kafkactl.dryrun.api.outputs import check_details, check_html
 
     planned = None
@@ -108,6 +108,10 @@ def open_clusters(common: Common, question: Question) -> OpenedClusters:
     for tag in {*tags, *([""] if question.scenario is None else [])}:
         check_html(tagged(common.html, tag))
     check_details(common.details, tags)
+    if common.details is not None and is_uri(common.details):
+        from kafkactl.spark.api import check_cluster_names
+
+        check_cluster_names(clusters)
     keep_session(common, engine)
     return OpenedClusters(clusters, engine, tags, planned)
 

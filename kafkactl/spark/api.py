@@ -31,7 +31,7 @@ from kafkactl.spark.export.cluster_tables import EXPORTED, ClusterTables, Export
 from kafkactl.spark.export.layout import FORMATS, MODES
 from kafkactl.spark.export.local_files import export_to
 from kafkactl.spark.job import Places
-from kafkactl.spark.logs import by_cluster, check_names, plain, scheme_of
+from kafkactl.spark.logs import PlannedLog, by_cluster, check_names, plain, scheme_of
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.answer import ClusterDict
@@ -204,6 +204,13 @@ def answers_by_workers(
         return answered(TO_DRIVER) if details is None else answers_with_tables(session, _absolute(details), answered)
 
 
+def check_cluster_names(clusters: Iterable[Cluster]) -> None:
+    """Raise InputError `several-clusters` if the tables of two clusters would be in one folder."""
+    check_names(
+        [(PlannedLog(cluster.paths[0], (), name=cluster.name, cluster_id=cluster.cluster_id),) for cluster in clusters]
+    )
+
+
 def write_details_to(
     uri: str,
     tables: Iterable[Table | WrittenTable],
@@ -233,6 +240,7 @@ __all__ = [
     "ExportedTable",
     "LogExport",
     "answers_by_workers",
+    "check_cluster_names",
     "export_tables",
     "planned_sources",
     "spark_session",

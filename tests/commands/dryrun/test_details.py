@@ -208,3 +208,12 @@ def test_uri_has_the_layout_of_an_export(kafkactl: Kafkactl, tmp_path: Path) -> 
         assert (tmp_path / "a b" / table / "_SUCCESS").exists()
     refused = kafkactl("dryrun", "replay", *asked, "s3a://bucket/out")
     assert (refused.code, refused.error["id"]) == (2, "path-needs-spark")
+
+
+def test_two_clusters_of_one_name_are_refused_for_uri(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    logs = [tmp_path / place / "prod" for place in "ab"]
+    for log in logs:
+        write_log(log, Shape(records=90, partitions=25, brokers=5))
+    run = kafkactl("dryrun", "replay", *logs, "--details", (tmp_path / "out").as_uri(), "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "several-clusters")
+    assert not (tmp_path / "out").exists()
