@@ -33,7 +33,7 @@ from bench.fuzz_decoders import (
 )
 from bench.side_by_side import circumstances
 from kafkactl.core.errors import DecodeError
-from kafkactl.metadata.dump.lines import LineMaker, Wanted
+from kafkactl.metadata.dump.lines import LineMaker, RecordFilter
 from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.metadata.replay.reference import replay
@@ -49,7 +49,7 @@ SECTION = "## Segments and checkpoints through the dump and the replay"
 class _Careful(LineMaker):
     """Lines as `commands` prints them, made record by record."""
 
-    def __init__(self, wanted: Wanted, *, hide: bool) -> None:
+    def __init__(self, wanted: RecordFilter, *, hide: bool) -> None:
         super().__init__(wanted, hide=hide)
         self._columns = None
 
@@ -106,7 +106,7 @@ def _captured(suffix: str) -> Any:
 
 def _read(_: object, data: bytes) -> object:
     pieces = [data[: len(data) // 3], data[len(data) // 3 :]]
-    fast, careful = LineMaker(Wanted(), hide=True), _Careful(Wanted(), hide=True)
+    fast, careful = LineMaker(RecordFilter(), hide=True), _Careful(RecordFilter(), hide=True)
     lines = "".join(fast.lines(pieces, file="f"))
     others = "".join(careful.lines([data], file="f"))
     if lines != others or _reported(fast.problems) != _reported(careful.problems):

@@ -7,7 +7,7 @@ from kafkactl.commands.rendering.output import emit, say
 from kafkactl.commands.tiered.options import (
     CODES,
     Inputs,
-    Wanted,
+    Selection,
     bucket_input_options,
     code_of,
     fail_on_option,
@@ -37,7 +37,7 @@ from kafkactl.commands.tiered.shown import WithFiles, audit_page
 @partition_options
 @fail_on_option
 @html_option
-def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -> None:
+def command(*, inputs: Inputs, wanted: Selection, fail_on: str, html: str | None) -> None:
     """Find lost, unreachable and leftover data in tiered storage.
 
     Replays the metadata topic as brokers do, and compares the result with the cluster's metadata, the

@@ -10,7 +10,7 @@ from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.tiered.options import (
     CODES,
     Inputs,
-    Wanted,
+    Selection,
     code_of,
     fail_on_option,
     filters_of,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @input_options
 @partition_options
 @fail_on_option
-def command(*, inputs: Inputs, wanted: Wanted, fail_on: str) -> None:
+def command(*, inputs: Inputs, wanted: Selection, fail_on: str) -> None:
     """Predict for each replica what it would do as leader, after it has read the metadata topic from its start.
 
     Shows where the log would begin, where uploads would continue, and what consumers could no longer read.

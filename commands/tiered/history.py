@@ -8,7 +8,7 @@ from kafkactl.commands.rendering.stream import RecordStream
 from kafkactl.commands.tiered.options import (
     CODES,
     Inputs,
-    Wanted,
+    Selection,
     code_of,
     filters_of,
     input_options,
@@ -30,7 +30,7 @@ from kafkactl.commands.tiered.records import TITLE, line_of
 )
 @input_options
 @segment_options
-def command(*, inputs: Inputs, wanted: Wanted) -> None:
+def command(*, inputs: Inputs, wanted: Selection) -> None:
     """Print the records of the metadata topic, each with whether brokers apply it, and why not.
 
     Records are in the order of metadata partition and offset, a line each. Findings about what could

@@ -50,7 +50,7 @@ class Inputs(NamedTuple):
     details: str | None = None
 
 
-class Wanted(NamedTuple):
+class Selection(NamedTuple):
     """Selected part of the input."""
 
     topic: tuple[str, ...] = ()
@@ -135,8 +135,8 @@ input_options = option_group("inputs", Inputs, *_WHERE)
 saved_input_options = option_group("inputs", Inputs, *_WHERE, *_BUCKET)
 segment_input_options = option_group("inputs", Inputs, *_WHERE, *_AT_SCALE)
 bucket_input_options = option_group("inputs", Inputs, *_WHERE, *_BUCKET, *_AT_SCALE)
-partition_options = option_group("wanted", Wanted, *_PARTITIONS)
-segment_options = option_group("wanted", Wanted, *_PARTITIONS, *_SEGMENTS)
+partition_options = option_group("wanted", Selection, *_PARTITIONS)
+segment_options = option_group("wanted", Selection, *_PARTITIONS, *_SEGMENTS)
 
 
 def fail_on_option(function: Function) -> Function:
@@ -252,7 +252,7 @@ def observed(connection: ConnectionArguments) -> LiveObservation:
         return observe(client)
 
 
-def filters_of(wanted: Wanted) -> Filters:
+def filters_of(wanted: Selection) -> Filters:
     """Return the filters as the library takes them."""
     from kafkactl.tiered.api.verbs import Filters
 

@@ -8,7 +8,7 @@ from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.tiered.options import (
     CODES,
     Inputs,
-    Wanted,
+    Selection,
     bucket_input_options,
     code_of,
     fail_on_option,
@@ -34,7 +34,7 @@ from kafkactl.commands.tiered.shown import WithFiles, report_page
 @partition_options
 @fail_on_option
 @html_option
-def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -> None:
+def command(*, inputs: Inputs, wanted: Selection, fail_on: str, html: str | None) -> None:
     """Audit and forecast together, with --html as one page with pictures.
 
     The page needs no network and no script. It draws for the worst partitions which offsets are remote,

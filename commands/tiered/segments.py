@@ -14,7 +14,7 @@ from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.tiered.options import (
     CODES,
     Inputs,
-    Wanted,
+    Selection,
     code_of,
     filters_of,
     loaded,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @segment_input_options
 @segment_options
 @click.option("--all", "with_deleted", is_flag=True, help="List DELETE_SEGMENT_FINISHED segments, too.")
-def command(*, inputs: Inputs, wanted: Wanted, with_deleted: bool) -> None:
+def command(*, inputs: Inputs, wanted: Selection, with_deleted: bool) -> None:
     """List the segments that the metadata topic has, with their state and place in the epoch index.
 
     A segment that brokers have forgotten is listed and marked. Exit code 6 if there was no record.

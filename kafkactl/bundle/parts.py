@@ -51,7 +51,7 @@ class Part:
 
 
 @frozen
-class Wanted:
+class NamedParts:
     """Parts that the operator named."""
 
     configs: Sequence[str] = ()
@@ -70,7 +70,7 @@ _OF_A_NODE: Final = (PartKind.CONFIG, PartKind.STORAGE_INFO, PartKind.STORAGE_VE
 _OF_A_CLUSTER: Final = (PartKind.QUORUM, PartKind.FEATURES, PartKind.NODES)
 
 
-def plan_parts(wanted: Wanted) -> tuple[Part, ...]:
+def plan_parts(wanted: NamedParts) -> tuple[Part, ...]:
     """Return the parts in the order in which they are gathered; each source once."""
     configs, logs = list(dict.fromkeys(wanted.configs)), list(dict.fromkeys(wanted.logs))
     found = [

@@ -77,7 +77,7 @@ class StepResult(StrEnum):
 
 
 @frozen
-class Ready:
+class PreparedStep:
     """A step that may be taken now: the newest observation, its plan, and the step that this plan takes first."""
 
     step: Any
@@ -86,7 +86,7 @@ class Ready:
 
 
 @frozen
-class NotSent:
+class UnsentRequest:
     """Reason why no part of a request left kafkactl. After a refusal it is not tried again."""
 
     error: UnreachableError | RefusedError
@@ -114,7 +114,7 @@ class Verification:
 
 
 @frozen
-class Taken:
+class StepOutcome:
     """A step that was taken, and what became of it. `label` is the word of the answer, where it is not the result."""
 
     step: Any
@@ -132,7 +132,7 @@ class End:
     """End of a run. `plan` is the last plan that a step could have been taken of, `seen` the last observation."""
 
     outcome: Outcome
-    taken: tuple[Taken, ...]
+    taken: tuple[StepOutcome, ...]
     findings: tuple[Finding, ...]
     plan: Any = None
     first: Any = None
@@ -165,15 +165,15 @@ class Journey(ABC, Generic[O, P, S, A]):
         """Return the key by which two steps are equal."""
 
     @abstractmethod
-    def intent(self, ready: Ready) -> Mapping[str, Any]:
+    def intent(self, ready: PreparedStep) -> Mapping[str, Any]:
         """Return the journal entry for a step before its request is sent."""
 
     @abstractmethod
-    def send(self, ready: Ready, seq: int) -> A | NotSent:
+    def send(self, ready: PreparedStep, seq: int) -> A | UnsentRequest:
         """Send the request of a step, once. `seq` is the number of its intent."""
 
     @abstractmethod
-    def verify(self, ready: Ready, answer: A) -> Verification:
+    def verify(self, ready: PreparedStep, answer: A) -> Verification:
         """Observe what became of it."""
 
     def resume(self, seen: O) -> O | End:
@@ -187,25 +187,25 @@ class Journey(ABC, Generic[O, P, S, A]):
     def waits(self, plan: P) -> None:
         """Inform the operator that the run waits until the refused plan becomes possible."""
 
-    def admit(self, plan: P, seen: O) -> Ready | End | None:
+    def admit(self, plan: P, seen: O) -> PreparedStep | End | None:
         """Check the first step: return it, an end, or None if the run has to observe again."""
-        return Ready(step=self.step_of(plan), plan=plan, seen=seen)
+        return PreparedStep(step=self.step_of(plan), plan=plan, seen=seen)
 
-    def begin(self, ready: Ready) -> Mapping[str, Any]:
+    def begin(self, ready: PreparedStep) -> Mapping[str, Any]:
         """Return the journal entry before the first intent; `goal` is compared with that of later runs."""
         return {"goal": None}
 
-    def begun(self, ready: Ready) -> None:
+    def begun(self, ready: PreparedStep) -> None:
         """Note that the run has begun; its first intent follows."""
 
-    def prepare(self, ready: Ready) -> None:
+    def prepare(self, ready: PreparedStep) -> None:
         """Note that the intent of this step is written next."""
 
     def answered(self, answer: A) -> Mapping[str, Any] | None:
         """Return the journal entry for an answer; None if no entry is written."""
         return None
 
-    def not_sent(self, ready: Ready, error: KafkactlError) -> Finding:
+    def not_sent(self, ready: PreparedStep, error: KafkactlError) -> Finding:
         """Return the reason why a request was not sent."""
         return self.error_finding(error)
 
@@ -219,7 +219,7 @@ class Journey(ABC, Generic[O, P, S, A]):
     def reached(self, seen: O) -> None:
         """Note that the goal is reached by this observation."""
 
-    def noted(self, taken: Taken) -> None:
+    def noted(self, taken: StepOutcome) -> None:
         """Inform the operator about a finished step."""
 
     def changes(self, step: S) -> bool:
@@ -252,7 +252,7 @@ class Engine(Generic[O, P, S, A]):
         self.journey, self.journal, self.clock, self.policy = journey, journal, clock, policy
         self.began = False
         self.first: O | None = None
-        self.taken: list[Taken] = []
+        self.taken: list[StepOutcome] = []
         self.notes: list[Finding] = []
         self.in_flight: S | None = None
         self._newest: O | None = None
@@ -290,7 +290,7 @@ class Engine(Generic[O, P, S, A]):
             else:
                 self._passing = None
                 ready = self.journey.admit(plan, seen)
-                end = self._take(ready) if isinstance(ready, Ready) else ready
+                end = self._take(ready) if isinstance(ready, PreparedStep) else ready
                 if end is not None:
                     return end
             seen = self.observe()
@@ -317,7 +317,7 @@ class Engine(Generic[O, P, S, A]):
         self.clock.sleep_ms(self.policy.observe_every_ms)
         return True
 
-    def _take(self, ready: Ready) -> End | None:
+    def _take(self, ready: PreparedStep) -> End | None:
         """Send the request of a step, once, and find out what it did; an end where the run stops there."""
         assert ready.seen is self._newest, "a step is taken on the newest observation only"
         if not self._begin_is_written:
@@ -328,13 +328,13 @@ class Engine(Generic[O, P, S, A]):
         seq = self.journal.append(INTENT, self.journey.intent(ready)).seq
         self.in_flight, self.began = ready.step, True
         answer = self.journey.send(ready, seq)
-        if isinstance(answer, NotSent):
+        if isinstance(answer, UnsentRequest):
             return self.settle(seq, ready.step, self._not_sent(ready, answer))
         if (data := self.journey.answered(answer)) is not None:
             self.journal.append(ANSWER, {"of": seq, **data})
         return self.settle(seq, ready.step, self.journey.verify(ready, answer))
 
-    def _not_sent(self, ready: Ready, answer: NotSent) -> Verification:
+    def _not_sent(self, ready: PreparedStep, answer: UnsentRequest) -> Verification:
         return Verification(
             result=StepResult.FAILED,
             retry=not isinstance(answer.error, RefusedError),
@@ -382,7 +382,7 @@ class Engine(Generic[O, P, S, A]):
         if self.journey.lists_once:
             key = self.journey.key(step)
             self.taken = [taken for taken in self.taken if self.journey.key(taken.step) != key]
-        self.taken.append(Taken(step=step, result=result, label=label))
+        self.taken.append(StepOutcome(step=step, result=result, label=label))
         self.journey.noted(self.taken[-1])
 
     def refused(self, findings: Sequence[Finding], seen: O | None) -> End:

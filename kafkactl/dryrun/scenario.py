@@ -120,7 +120,7 @@ class Needs(StrEnum):
 
 
 @frozen
-class Reported:
+class ReportPart:
     """The part of a scenario in `dryrun report`: its place, and the inputs with which it is simulated on a state."""
 
     place: int
@@ -149,7 +149,7 @@ class Scenario:
     options: tuple[Option, ...] = ()
     effects: tuple[str, ...] = ()
     from_options: Callable[..., Any] | None = None
-    report: Reported | None = None
+    report: ReportPart | None = None
     needs: Needs = Needs.STATE
     at: Callable[[Any], int | None] = lambda _: None
     watches: Callable[[Any], frozenset[int]] | None = None

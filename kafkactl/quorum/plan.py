@@ -29,7 +29,7 @@ from kafkactl.quorum.guard_candidate import check_candidate, check_endpoints
 from kafkactl.quorum.guard_steps import check_removals, check_steps, check_target, check_two_voters, last_voter
 from kafkactl.quorum.order import Move, Turn, VoterKeys, safest_order
 from kafkactl.quorum.step import Action, QuorumChange, Step, numbered, steps_of
-from kafkactl.quorum.target import Wanted, resolve
+from kafkactl.quorum.target import TargetVoter, resolve
 
 # A follower reports its directory id to each new leader after one to three fetch timeouts; two periods of the longest.
 SETTLED_EPOCH_MS = 2 * 3 * FETCH_TIMEOUT_MS
@@ -39,7 +39,7 @@ _CHOSEN = frozenset({"zero-tolerance", "voter-lags", "unstable-leader"})
 
 
 def plan_reassignment(
-    state: QuorumState, wanted: Sequence[Wanted], circumstances: Circumstances = _CALM
+    state: QuorumState, wanted: Sequence[TargetVoter], circumstances: Circumstances = _CALM
 ) -> QuorumChange:
     """Return the way to a voter set of these nodes. Without steps and blockers it is there already.
 

@@ -20,7 +20,7 @@ GRAMMAR = "ID or ID@DIRECTORY_ID, several with commas between"
 
 
 @frozen
-class Wanted:
+class TargetVoter:
     """A node that is to vote, and with which directory where the operator said so."""
 
     node_id: int
@@ -28,7 +28,7 @@ class Wanted:
 
 
 @frozen
-class Resolved:
+class ResolvedTarget:
     """The voter set that is meant. Who could not be found is in `keys` too, as if it came, and in `missing`."""
 
     keys: VoterKeys
@@ -36,13 +36,13 @@ class Resolved:
     findings: tuple[Finding, ...]
 
 
-def parse_target(text: str) -> tuple[Wanted, ...]:
+def parse_target(text: str) -> tuple[TargetVoter, ...]:
     """Read `--target`; ascending by id. An empty text is an empty target, which the planner refuses.
 
     Raises InputError `invalid-target` for a node id that is invalid or occurs twice, `invalid-uuid` for a bad
     directory id.
     """
-    found: dict[int, Wanted] = {}
+    found: dict[int, TargetVoter] = {}
     for item in (part.strip() for part in text.split(",") if part.strip()):
         id_text, at, directory = item.partition("@")
         if not (id_text.isascii() and id_text.isdigit()) or int(id_text) >= 2**31 or (at and not directory):
@@ -50,11 +50,11 @@ def parse_target(text: str) -> tuple[Wanted, ...]:
         node_id = int(id_text)
         if node_id in found:
             raise _invalid(f"node {node_id} occurs twice in the target")
-        found[node_id] = Wanted(node_id=node_id, directory_id=Uuid.parse(directory) if at else None)
+        found[node_id] = TargetVoter(node_id=node_id, directory_id=Uuid.parse(directory) if at else None)
     return tuple(found[node_id] for node_id in sorted(found))
 
 
-def resolve(state: QuorumState, wanted: Sequence[Wanted]) -> Resolved:
+def resolve(state: QuorumState, wanted: Sequence[TargetVoter]) -> ResolvedTarget:
     """Return the replica keys that a target means in this quorum."""
     keys: set[ReplicaKey] = set()
     missing: set[ReplicaKey] = set()
@@ -67,10 +67,10 @@ def resolve(state: QuorumState, wanted: Sequence[Wanted]) -> Resolved:
             missing.add(ReplicaKey(node_id=member.node_id, directory_id=member.directory_id or ZERO_UUID))
         else:
             keys.add(replica.key)
-    return Resolved(keys=frozenset(keys | missing), missing=frozenset(missing), findings=tuple(findings))
+    return ResolvedTarget(keys=frozenset(keys | missing), missing=frozenset(missing), findings=tuple(findings))
 
 
-def _meant(state: QuorumState, wanted: Wanted) -> Replica | None:
+def _meant(state: QuorumState, wanted: TargetVoter) -> Replica | None:
     """Return the replica that is meant: the voter, unless it is dead and the node fetches with another directory."""
     voter = state.voter(wanted.node_id)
     fetching = [observer for observer in state.observers if observer.id == wanted.node_id and observer.alive]
@@ -99,7 +99,7 @@ def _two_directories(state: QuorumState, node_id: int) -> Iterator[Finding]:
         )
 
 
-def _unknown(state: QuorumState, wanted: Wanted) -> Finding:
+def _unknown(state: QuorumState, wanted: TargetVoter) -> Finding:
     others = [str(replica.directory_id) for replica in state.directories_of(wanted.node_id)]
     which = "" if wanted.directory_id is None else f" with directory {wanted.directory_id}"
     return Finding(

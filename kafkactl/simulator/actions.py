@@ -11,7 +11,7 @@ from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.machine import Machine
-from kafkactl.simulator.quorum import CLUSTER_ID, Appended
+from kafkactl.simulator.quorum import CLUSTER_ID, AppendedBatch
 from kafkactl.simulator.raft.log import Snapshot, SnapshotId
 from kafkactl.simulator.raft.messages import (
     CLIENT,
@@ -139,7 +139,7 @@ class Operator:
 
             self.world.call(leader, ask)
             if taken and taken[0] >= 0:
-                self.world.appended.append(Appended(taken[0], content, part))
+                self.world.appended.append(AppendedBatch(taken[0], content, part))
             records -= part
 
 

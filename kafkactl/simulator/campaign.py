@@ -10,7 +10,7 @@ from kafkactl.core.answers import by_fields
 from kafkactl.core.errors import UnknownOutcomeError
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.simulator.chance import Chance
-from kafkactl.simulator.profiles import Case, Timed, as_script, plan_of
+from kafkactl.simulator.profiles import Case, TimedStep, as_script, plan_of
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.raft.profiles import PROFILES as RELEASE_PROFILES
 from kafkactl.simulator.raft.profiles import Timeouts
@@ -139,7 +139,7 @@ def timeouts_of(configs: Mapping[str, int] | None) -> Timeouts:
     return Timeouts(**words)
 
 
-def plan_for(asked: Asked, quorum: Quorum, seed: int) -> tuple[Timed, ...]:
+def plan_for(asked: Asked, quorum: Quorum, seed: int) -> tuple[TimedStep, ...]:
     """Return the plan of a profile for one seed."""
     case = Case(
         voters=quorum.voters,
@@ -294,7 +294,7 @@ def _report(asked: Asked, quorum: Quorum, release: str, tally: Tally) -> _Report
     )
 
 
-def shrunk_plan(quorum: Quorum, plan: Sequence[Timed], failed: Outcome) -> list[Timed]:
+def shrunk_plan(quorum: Quorum, plan: Sequence[TimedStep], failed: Outcome) -> list[TimedStep]:
     """Return the fewest statements of a plan that still break the invariant that was broken first, at the same seed.
 
     Behind them it is expected that this invariant is not broken: the run goes on to the moment at which it was, which
@@ -303,9 +303,9 @@ def shrunk_plan(quorum: Quorum, plan: Sequence[Timed], failed: Outcome) -> list[
     first = failed.violations[0]
     condition = Condition("broken", negated=True, value=first.invariant)
     text = f"expect not broken {first.invariant}"
-    end = Timed(first.time_us, Step(verb="expect", args=(condition,), text=text))
+    end = TimedStep(first.time_us, Step(verb="expect", args=(condition,), text=text))
 
-    def fails(part: Sequence[Timed]) -> bool:
+    def fails(part: Sequence[TimedStep]) -> bool:
         found = run_plan(quorum, [*part, end], failed.seed).violations
         return bool(found) and found[0].invariant == first.invariant
 

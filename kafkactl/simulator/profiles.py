@@ -20,7 +20,7 @@ SETTLE_US: Final = 60 * _SECOND  # how long a healed quorum may take to commit: 
 
 
 @frozen(kw_only=False)
-class Timed:
+class TimedStep:
     """A statement and its virtual time in microseconds."""
 
     at_us: int
@@ -53,20 +53,20 @@ def step(verb: str, *args: Any) -> Step:
     return Step(verb=verb, args=args, text=_text(verb, args))
 
 
-def plan_of(profile: str, case: Case) -> tuple[Timed, ...]:
+def plan_of(profile: str, case: Case) -> tuple[TimedStep, ...]:
     """Return the plan of a profile, in the order of time, with `settle` after them.
 
     Raises KeyError for an unknown profile.
     """
     long = changed(case, duration_us=case.duration_us * case.density)
     drawn = sorted(PROFILES[profile](long), key=lambda timed: timed.at_us)
-    kept = [Timed(timed.at_us // case.density, timed.step) for timed in drawn if timed.at_us <= long.duration_us]
+    kept = [TimedStep(timed.at_us // case.density, timed.step) for timed in drawn if timed.at_us <= long.duration_us]
     if case.is_static:  # its voters are in the configuration
         kept = [timed for timed in kept if timed.step.verb not in ("add", "remove")]
-    return (*kept, Timed(case.duration_us, step("settle", SETTLE_US)))
+    return (*kept, TimedStep(case.duration_us, step("settle", SETTLE_US)))
 
 
-def as_script(head: Sequence[str], plan: Sequence[Timed]) -> str:
+def as_script(head: Sequence[str], plan: Sequence[TimedStep]) -> str:
     """Return a plan as a script that `--script` takes: `head` lines, then `run` between the statements."""
     lines, now = [*head], 0
     for timed in plan:
@@ -77,25 +77,25 @@ def as_script(head: Sequence[str], plan: Sequence[Timed]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _chaos(case: Case) -> Iterator[Timed]:
+def _chaos(case: Case) -> Iterator[TimedStep]:
     """Yield every kind of fault, several at the same time."""
     chance, now = case.chance, 0
     mean_us = chance.choice((1, 2, 4, 8)) * _SECOND
     if chance.happens(500):
-        yield Timed(0, step("network", "loss", chance.choice((5, 20, 100, 200))))
+        yield TimedStep(0, step("network", "loss", chance.choice((5, 20, 100, 200))))
     if chance.happens(300):
-        yield Timed(0, step("network", "duplicates", chance.choice((10, 100, 300))))
+        yield TimedStep(0, step("network", "duplicates", chance.choice((10, 100, 300))))
     if chance.happens(400):
-        yield Timed(0, step("network", "delay", 500, chance.choice((5_000, 50_000, 400_000))))
+        yield TimedStep(0, step("network", "delay", 500, chance.choice((5_000, 50_000, 400_000))))
     for node in case.nodes:
         if chance.happens(300):
-            yield Timed(0, step("clock", node, chance.between(-100, 100)))
+            yield TimedStep(0, step("clock", node, chance.between(-100, 100)))
     while now < case.duration_us:
         now += chance.below(2 * mean_us)
         yield from _fault(case, now)
 
 
-def _fault(case: Case, now: int) -> Iterator[Timed]:
+def _fault(case: Case, now: int) -> Iterator[TimedStep]:
     chance = case.chance
     kind = chance.choice(_FAULTS)
     later = now + chance.between(1_000, chance.choice(_LASTING))
@@ -103,30 +103,30 @@ def _fault(case: Case, now: int) -> Iterator[Timed]:
     if kind in _ENDED_BY:
         victim: Ref = "leader" if chance.happens(400) else node
         if victim == "leader":  # which node that is, is known only in the run: the fault is ended on every node
-            yield Timed(now, step(kind, victim))
-            yield from (Timed(later, step(_ENDED_BY[kind], every)) for every in case.nodes)
+            yield TimedStep(now, step(kind, victim))
+            yield from (TimedStep(later, step(_ENDED_BY[kind], every)) for every in case.nodes)
         else:
-            yield Timed(now, step(kind, victim))
-            yield Timed(later, step(_ENDED_BY[kind], victim))
+            yield TimedStep(now, step(kind, victim))
+            yield TimedStep(later, step(_ENDED_BY[kind], victim))
     elif kind == "cut":
         other = chance.choice([every for every in case.nodes if every != node] or [node])
         link = (node, None, True) if chance.happens(500) or other == node else (node, other, chance.happens(500))
-        yield Timed(now, step("cut", *link))
-        yield Timed(later, step("heal", *link))
+        yield TimedStep(now, step("cut", *link))
+        yield TimedStep(later, step("heal", *link))
     elif kind == "split":
         yield from _split(case, now, later)
     elif kind == "blackout":
-        yield from (Timed(now, step("crash", every)) for every in case.nodes)
-        yield from (Timed(later, step("start", every)) for every in case.nodes)
+        yield from (TimedStep(now, step("crash", every)) for every in case.nodes)
+        yield from (TimedStep(later, step("start", every)) for every in case.nodes)
     elif kind == "disk":
-        yield Timed(now, step("disk", node, chance.choice((1_000, 20_000, 300_000))))
+        yield TimedStep(now, step("disk", node, chance.choice((1_000, 20_000, 300_000))))
     elif kind == "append":
-        yield Timed(now, step("append", chance.between(1, 5) if chance.happens(950) else MANY_RECORDS))
+        yield TimedStep(now, step("append", chance.between(1, 5) if chance.happens(950) else MANY_RECORDS))
     else:
-        yield Timed(now, step(kind, node))
+        yield TimedStep(now, step(kind, node))
 
 
-def _split(case: Case, now: int, later: int) -> Iterator[Timed]:
+def _split(case: Case, now: int, later: int) -> Iterator[TimedStep]:
     """Yield the nodes fall into two parts that do not reach each other."""
     sides = [case.chance.happens(500) for _ in case.nodes]
     apart = [
@@ -135,8 +135,8 @@ def _split(case: Case, now: int, later: int) -> Iterator[Timed]:
         for other_place, other in enumerate(case.nodes)
         if place < other_place and sides[place] != sides[other_place]
     ]
-    yield from (Timed(now, step("cut", *link)) for link in apart)
-    yield from (Timed(later, step("heal", *link)) for link in apart)
+    yield from (TimedStep(now, step("cut", *link)) for link in apart)
+    yield from (TimedStep(later, step("heal", *link)) for link in apart)
 
 
 # A fault lasts at most so long: some restarts are quick.
@@ -162,55 +162,55 @@ _FAULTS: Final = (
 )
 
 
-def _rolling_restart(case: Case) -> Iterator[Timed]:
+def _rolling_restart(case: Case) -> Iterator[TimedStep]:
     """Yield a graceful stop and a start of each node, one node after the other."""
     chance, now = case.chance, 2 * _SECOND
     order = list(case.nodes)
     while order:
         node = order.pop(chance.below(len(order)))
         down_us = chance.between(500_000, 5 * _SECOND)
-        yield Timed(now, step("append", 1))
-        yield Timed(now, step("stop", node))
-        yield Timed(now + down_us, step("start", node))
+        yield TimedStep(now, step("append", 1))
+        yield TimedStep(now, step("stop", node))
+        yield TimedStep(now + down_us, step("start", node))
         now += down_us + chance.between(2 * _SECOND, 6 * _SECOND)
 
 
-def _voter_change(case: Case) -> Iterator[Timed]:
+def _voter_change(case: Case) -> Iterator[TimedStep]:
     """Add and remove voters, one after the other, while nodes crash and come back, or are cut in two."""
     chance, now = case.chance, 2 * _SECOND
     while now < case.duration_us:
         verb = chance.choice(("add", "remove"))
-        yield Timed(now, step("append", 1))
+        yield TimedStep(now, step("append", 1))
         if chance.happens(250):  # the leader may be asked on either side
             yield from _split(case, now, now + chance.between(200_000, 8 * _SECOND))
-        yield Timed(now, step(verb, chance.choice(case.nodes)))
+        yield TimedStep(now, step(verb, chance.choice(case.nodes)))
         if chance.happens(300):  # another one while the first is under way
-            yield Timed(now + chance.below(3_000), step(verb, chance.choice(case.nodes)))
+            yield TimedStep(now + chance.below(3_000), step(verb, chance.choice(case.nodes)))
         if chance.happens(500):
             victim = chance.choice(case.nodes)
             at = now + chance.below(200_000)
-            yield Timed(at, step("kill", victim))
-            yield Timed(at + chance.between(100_000, 8 * _SECOND), step("start", victim))
+            yield TimedStep(at, step("kill", victim))
+            yield TimedStep(at + chance.between(100_000, 8 * _SECOND), step("start", victim))
         now += chance.between(500_000, 8 * _SECOND)
 
 
-def _disk_loss(case: Case) -> Iterator[Timed]:
+def _disk_loss(case: Case) -> Iterator[TimedStep]:
     """Yield losses of one disk at a time; the node returns empty, its old id is removed (not always), the new one
     added."""
     chance, now = case.chance, 2 * _SECOND
     while now < case.duration_us:
         victim = chance.choice(case.voters)
-        yield Timed(now, step("append", 1))
-        yield Timed(now + 100_000, step("kill", victim))
-        yield Timed(now + 200_000, step("wipe", victim))
-        yield Timed(now + chance.between(300_000, 5 * _SECOND), step("start", victim))
+        yield TimedStep(now, step("append", 1))
+        yield TimedStep(now + 100_000, step("kill", victim))
+        yield TimedStep(now + 200_000, step("wipe", victim))
+        yield TimedStep(now + chance.between(300_000, 5 * _SECOND), step("start", victim))
         if chance.happens(750):  # else its lost directory is still a voter, and Kafka refuses to add the new one
-            yield Timed(now + 8 * _SECOND, step("remove", victim))
-        yield Timed(now + 12 * _SECOND, step("add", victim))
+            yield TimedStep(now + 8 * _SECOND, step("remove", victim))
+        yield TimedStep(now + 12 * _SECOND, step("add", victim))
         now += chance.between(18 * _SECOND, 25 * _SECOND)
 
 
-PROFILES: Final[Mapping[str, Callable[[Case], Iterator[Timed]]]] = {
+PROFILES: Final[Mapping[str, Callable[[Case], Iterator[TimedStep]]]] = {
     "chaos": _chaos,
     "rolling-restart": _rolling_restart,
     "voter-change": _voter_change,

@@ -47,7 +47,7 @@ class Quorum:
 
 
 @frozen(kw_only=False)
-class Appended:
+class AppendedBatch:
     """A batch that a leader accepted: the offset of its last record, and the content that identifies it."""
 
     offset: int

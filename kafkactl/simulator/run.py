@@ -10,7 +10,7 @@ from kafkactl.core.frozen import frozen
 from kafkactl.simulator.actions import NotPossibleError, Operator, carry_out
 from kafkactl.simulator.conditions import found_instead, holds
 from kafkactl.simulator.invariants import Violation, voters_in
-from kafkactl.simulator.profiles import Timed
+from kafkactl.simulator.profiles import TimedStep
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.script import Condition, Step
 from kafkactl.simulator.timeline import Happening
@@ -236,12 +236,12 @@ def run_script(quorum: Quorum, steps: Sequence[Step], seed: int, *, traced: bool
     return _outcome(run, seed)
 
 
-def run_plan(quorum: Quorum, plan: Sequence[Timed], seed: int, *, traced: bool = False) -> Outcome:
+def run_plan(quorum: Quorum, plan: Sequence[TimedStep], seed: int, *, traced: bool = False) -> Outcome:
     """Carry out a plan; a statement that cannot be carried out (`kill leader` where none leads) is left out."""
     return run_in(World(quorum, seed, traced=traced), plan, seed)
 
 
-def run_in(world: World, plan: Sequence[Timed], seed: int) -> Outcome:
+def run_in(world: World, plan: Sequence[TimedStep], seed: int) -> Outcome:
     """Carry out a plan, as `run_plan` does, in an existing world."""
     run = _Run(world, strict=False)
     for timed in plan:

@@ -18,7 +18,7 @@ from kafkactl.simulator.chance import Chance, Choices
 from kafkactl.simulator.invariants import Monitor
 from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, SYNCED, WAKE, Machine, disks_of, shown_role
 from kafkactl.simulator.network import Network
-from kafkactl.simulator.quorum import Appended, Quorum
+from kafkactl.simulator.quorum import AppendedBatch, Quorum
 from kafkactl.simulator.raft.disk import AppendLog, CleanLog, FlushLog, StartLogAt, TruncateLog, WriteQuorumState
 from kafkactl.simulator.raft.effects import DRAW, FAULT, NOTE, SEND, WRITE, Purpose, State
 from kafkactl.simulator.raft.log import BOOTSTRAP_SNAPSHOT_ID, Snapshot
@@ -42,7 +42,7 @@ class World:
         self.timeline = Timeline() if traced else None
         self.answers: list[tuple[int, str]] = []  # time and answer of each change of the voters
         self.elections: list[tuple[int, int, int]] = []  # time, node, epoch of each leader
-        self.appended: list[Appended] = []  # what a leader took and has not committed
+        self.appended: list[AppendedBatch] = []  # what a leader took and has not committed
         self.committed = self.lost = 0  # of the records that leaders took
         self.on_answer: Callable[[Any], None] = lambda _message: None
         self.queue: list[tuple[int, int, int, Machine, Any, int]] = []
@@ -377,7 +377,7 @@ class World:
 
     def _acknowledge(self, machine: Machine, watermark: int) -> None:
         """Count appended batches below the high watermark: as committed if this log holds them, else as lost."""
-        waiting: list[Appended] = []
+        waiting: list[AppendedBatch] = []
         for taken in self.appended:
             if taken.offset >= watermark:
                 waiting.append(taken)

@@ -11,7 +11,7 @@ from kafkactl.jobs.pickled import PICKLED, collected
 from kafkactl.jobs.ship import ship_code, shipped
 from kafkactl.jobs.tasks import grouped
 from kafkactl.metadata.api.records import record_types
-from kafkactl.metadata.dump.lines import Wanted
+from kafkactl.metadata.dump.lines import RecordFilter
 from kafkactl.spark.columns import TABLES, check_state_table, ddl
 from kafkactl.spark.job import Build, Failures, Job, Units
 from kafkactl.spark.listing import contents, planned_clusters, planned_logs
@@ -177,10 +177,10 @@ def limits_of(
     to_offset: int | None,
     from_time: datetime | str | None,
     to_time: datetime | str | None,
-) -> tuple[Wanted, Times]:
+) -> tuple[RecordFilter, Times]:
     """Return the limits of records. Raises InputError `no-such-record-type`, `invalid-time`."""
     names = [types] if isinstance(types, str) else types or ()
-    wanted = Wanted(types=record_types(names), from_offset=from_offset, to_offset=to_offset)
+    wanted = RecordFilter(types=record_types(names), from_offset=from_offset, to_offset=to_offset)
     first_ms = None if from_time is None else milliseconds(from_time, round_up=True)
     return wanted, Times(first_ms, None if to_time is None else milliseconds(to_time))
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Final, cast
 
 from kafkactl.metadata.api.places import log_files
-from kafkactl.metadata.dump.lines import LineMaker, Wanted
+from kafkactl.metadata.dump.lines import LineMaker, RecordFilter
 from kafkactl.metadata.dump.text import compact_json
 from kafkactl.metadata.io.source import LogSource
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
@@ -25,7 +25,9 @@ _TIME_AT: Final = 3
 _OFFSET_BYTES: Final = 8  # a batch begins with the offset of its first record
 
 
-def record_rows(source: LogSource, wanted: Wanted, *, times: Times = ALL_TIMES, hide: bool = True) -> Iterator[Row]:
+def record_rows(
+    source: LogSource, wanted: RecordFilter, *, times: Times = ALL_TIMES, hide: bool = True
+) -> Iterator[Row]:
     """Return file, offset, epoch, time in ms, first offset of the batch, kind, type, version, key and data of each
     record; those of a checkpoint if it was named as a file, or if there is no segment. Raises what reading raises."""
     maker = LineMaker(wanted, hide=hide)

@@ -12,7 +12,7 @@ from kafkactl.dryrun.api.logs import Chosen, choose
 from kafkactl.metadata.api.image import load_image
 from kafkactl.metadata.api.places import says_empty
 from kafkactl.metadata.dump.findings import EMPTY_LOG
-from kafkactl.metadata.dump.lines import Wanted
+from kafkactl.metadata.dump.lines import RecordFilter
 from kafkactl.metadata.io.image import LoadedImage
 from kafkactl.metadata.io.source import LogSource
 from kafkactl.spark.change_rows import change_rows, has_metadata
@@ -31,7 +31,7 @@ Logs = list[ReadLog | LogError]
 class Records:
     """The records of each log."""
 
-    wanted: Wanted
+    wanted: RecordFilter
     hide: bool
     failures: Failures
     times: Times = ALL_TIMES

@@ -22,7 +22,7 @@ from kafkactl.tiered.partition_log import (
     PartitionLog,
 )
 from kafkactl.tiered.plain import PlainRecords
-from kafkactl.tiered.reading import FastRead, Passed, PlacedRecord, Read, Removed, Unread
+from kafkactl.tiered.reading import CleanedOffsets, FastRead, PlacedRecord, Read, SkippedOffsets, Unread
 from kafkactl.tiered.records import BaseRecord, PartitionDeleteRecord, PartitionKey, RemoteRecord, UpdateRecord
 from kafkactl.tiered.states import COPYING, DELETED, PartitionDeleteState
 
@@ -274,11 +274,11 @@ def is_record(found: Read, facts: LogFacts) -> TypeGuard[PlacedRecord]:
     if isinstance(found, Unread):
         facts.unread.append(found)
         return False
-    if isinstance(found, Removed):
+    if isinstance(found, CleanedOffsets):
         facts.removed_to = max(facts.removed_to, found.end_offset)
         return False
-    facts.reach(found.first_offset if isinstance(found, Passed) else found.offset, found.end_offset)
-    if isinstance(found, Passed):
+    facts.reach(found.first_offset if isinstance(found, SkippedOffsets) else found.offset, found.end_offset)
+    if isinstance(found, SkippedOffsets):
         return False
     facts.records += 1
     facts.newest_ms = max(facts.newest_ms, found.timestamp_ms)

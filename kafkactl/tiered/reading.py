@@ -59,20 +59,20 @@ class Unread:
         return self.error.id != "zero-tail"
 
 
-class Passed(NamedTuple):
+class SkippedOffsets(NamedTuple):
     """A batch without records of ours, or the end of one with: it takes offsets up to, and without, `end_offset`."""
 
     first_offset: int
     end_offset: int
 
 
-class Removed(NamedTuple):
+class CleanedOffsets(NamedTuple):
     """Offsets within a file, up to and without `end_offset`, of which the log cleaner removed at least one record."""
 
     end_offset: int
 
 
-Read: TypeAlias = PlacedRecord | Unread | Passed | Removed
+Read: TypeAlias = PlacedRecord | Unread | SkippedOffsets | CleanedOffsets
 FastRead: TypeAlias = Read | PlainRecords
 
 
@@ -124,7 +124,7 @@ def _read(pieces: Iterable[bytes], file: str, first_offset: int, reader: PlainRe
                 plain, at = reader.take(run.data, run.positions, at)
                 if plain is not None:
                     if is_sound and plain.first_offset > next_offset:
-                        yield Removed(plain.first_offset)
+                        yield CleanedOffsets(plain.first_offset)
                     is_sound = True
                     yield plain
                     next_offset = plain.end_offset
@@ -132,10 +132,10 @@ def _read(pieces: Iterable[bytes], file: str, first_offset: int, reader: PlainRe
                     break
             header = decode_header(run.data, run.positions[at], file=file, base=run.base)
             if is_sound and header.base_offset > next_offset:
-                yield Removed(header.base_offset)
+                yield CleanedOffsets(header.base_offset)
             is_sound = True
             if header.record_count <= header.last_offset_delta:
-                yield Removed(header.last_offset + 1)
+                yield CleanedOffsets(header.last_offset + 1)
             yield from _of_batch(run.data, header, run.base, file, reader)
             next_offset = header.last_offset + 1
             at += 1
@@ -145,7 +145,7 @@ def _read(pieces: Iterable[bytes], file: str, first_offset: int, reader: PlainRe
 
 def _of_batch(data: bytes, header: BatchHeader, base: int, file: str, reader: PlainReader | None) -> Iterator[Read]:
     if header.is_control:
-        yield Passed(header.base_offset, header.last_offset + 1)
+        yield SkippedOffsets(header.base_offset, header.last_offset + 1)
         return
     epoch = header.partition_leader_epoch
     try:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kafkactl.bundle.parts import Wanted, plan_parts
+from kafkactl.bundle.parts import NamedParts, plan_parts
 
 
 def names(**named: object) -> list[str]:
-    return [part.name for part in plan_parts(Wanted(**named))]  # type: ignore[arg-type]
+    return [part.name for part in plan_parts(NamedParts(**named))]  # type: ignore[arg-type]
 
 
 def test_parts_are_listed_for_nodes_of_this_host() -> None:
@@ -23,10 +23,10 @@ def test_live_cluster_is_asked_before_its_log_is_fetched() -> None:
 
 def test_parts_are_listed_for_migration_and_tiered_storage() -> None:
     assert names(has_migration=True, has_tiered=True) == ["migrate.observe", "tiered.audit", "versions"]
-    assert Wanted().is_nothing and not Wanted(has_tiered=True).is_nothing
+    assert NamedParts().is_nothing and not NamedParts(has_tiered=True).is_nothing
 
 
 def test_parts_say_what_they_are_about() -> None:
-    parts = plan_parts(Wanted(configs=("/etc/a",)))
+    parts = plan_parts(NamedParts(configs=("/etc/a",)))
     assert parts[0].about.endswith("(/etc/a)")
     assert [part.is_config for part in parts if part.kind.word == "log"] == [True]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkactl.change.clock import Deadline
-from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepResult, Verification
+from kafkactl.change.engine import End, Engine, Journey, PreparedStep, StepResult, UnsentRequest, Verification
 from kafkactl.change.journal import JournalFold, RunJournal
 from kafkactl.change.waiting import wait_until
 from kafkactl.core.errors import FailedError, RefusedError, UnreachableError
@@ -99,19 +99,19 @@ class Stacking(Journey[frozenset[str], Boxes, str, str]):
     def key(self, step: str) -> str:
         return step
 
-    def intent(self, ready: Ready) -> Mapping[str, Any]:
+    def intent(self, ready: PreparedStep) -> Mapping[str, Any]:
         return {"box": ready.step}
 
-    def send(self, ready: Ready, seq: int) -> str | NotSent:
+    def send(self, ready: PreparedStep, seq: int) -> str | UnsentRequest:
         try:
             return self.shelf.put(ready.step)
         except (UnreachableError, RefusedError) as error:
-            return NotSent(error=error)
+            return UnsentRequest(error=error)
 
     def answered(self, answer: str) -> Mapping[str, Any]:
         return {"says": answer}
 
-    def verify(self, ready: Ready, answer: str) -> Verification:
+    def verify(self, ready: PreparedStep, answer: str) -> Verification:
         return self._found(ready.step, answer)
 
     def _found(self, box: str, answer: str) -> Verification:
@@ -263,16 +263,16 @@ def test_unknown_step_is_settled_before_another_is_sent(tmp_path: Path) -> None:
 class Hasty(Stacking):
     """A journey that goes by what it saw before its gate."""
 
-    def admit(self, plan: Boxes, seen: frozenset[str]) -> Ready:
+    def admit(self, plan: Boxes, seen: frozenset[str]) -> PreparedStep:
         self.run.observe()
-        return Ready(step=self.step_of(plan), plan=plan, seen=seen)
+        return PreparedStep(step=self.step_of(plan), plan=plan, seen=seen)
 
 
 class Wilful(Stacking):
     """A journey that takes another step than the planned one."""
 
-    def admit(self, plan: Boxes, seen: frozenset[str]) -> Ready:
-        return Ready(step="z", plan=plan, seen=seen)
+    def admit(self, plan: Boxes, seen: frozenset[str]) -> PreparedStep:
+        return PreparedStep(step="z", plan=plan, seen=seen)
 
 
 class Credulous(Stacking):
@@ -325,7 +325,7 @@ def test_moment_is_over_when_it_is_reached_and_not_before() -> None:
 class Sure(Stacking):
     """A journey whose one step is the goal."""
 
-    def verify(self, ready: Ready, answer: str) -> Verification:
+    def verify(self, ready: PreparedStep, answer: str) -> Verification:
         return changed(super().verify(ready, answer), reached=True)
 
 

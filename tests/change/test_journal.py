@@ -11,7 +11,7 @@ import pytest
 from kafkactl.change.journal import JournalFold
 from kafkactl.change.journal_lines import Entry, JournalText, read_journal
 from kafkactl.core.errors import InputError
-from kafkactl.migration.driver.journal import Pending
+from kafkactl.migration.driver.journal import PendingAction
 from kafkactl.migration.driver.journal import remembered as remembered_migration
 from kafkactl.quorum.change.journal import quorum_in_flight, remembered
 
@@ -51,7 +51,7 @@ def test_change_of_the_quorum_is_remembered(name: str) -> None:
 def test_migration_is_remembered(name: str) -> None:
     state = remembered_migration(entries_of(name))
 
-    def words(pending: Pending | None) -> dict[str, Any] | None:
+    def words(pending: PendingAction | None) -> dict[str, Any] | None:
         names = ("seq", "action", "target", "at_ms")
         return None if pending is None else {name: getattr(pending, name) for name in names}
 

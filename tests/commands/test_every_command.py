@@ -19,7 +19,7 @@ from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import Captured
+from kafkactl.migration.io.saved import CapturedMigration
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.migration.zktree.znode import encode_znodes
 from kafkactl.roll.io.saved import CapturedRoll
@@ -92,7 +92,9 @@ def _roll_observation(folder: Path, log: Path, config: Path, words: str) -> Path
     return folder
 
 
-def world(folder: Path, log: Path, config: Path, client: Path, captured: Captured, text: str) -> dict[str, str]:
+def world(
+    folder: Path, log: Path, config: Path, client: Path, captured: CapturedMigration, text: str
+) -> dict[str, str]:
     """Return the things that the lines name."""
     save_observation(str(folder / "observation"), captured)
     (folder / "zk.jsonl.gz").write_bytes(encode_znodes(captured.znodes or ()))
@@ -173,7 +175,7 @@ def hostile(tmp_path: Path, log: Path, config: Path) -> dict[str, str]:
         RawNode(id=3001, role=Role.CONTROLLER, config=config.read_text()),
     )
     raw = RawObservation(time_ms=5, connect="zk1:2181/kafka", chroot="/kafka", nodes=nodes)
-    captured = Captured(raw=raw, znodes=znodes(tree, "/kafka"), logs={3001: open_source(str(log))})
+    captured = CapturedMigration(raw=raw, znodes=znodes(tree, "/kafka"), logs={3001: open_source(str(log))})
     return world(tmp_path, log, config, client, captured, EVIL)
 
 

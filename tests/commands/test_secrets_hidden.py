@@ -17,7 +17,7 @@ import pytest
 from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import Captured
+from kafkactl.migration.io.saved import CapturedMigration
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.migration.render.properties_edit import shown_diff
 from kafkactl.migration.zktree.redact import redact_znode
@@ -128,7 +128,7 @@ def _uuid(number: int) -> Any:
     return Uuid(bytes(15) + bytes([number]))
 
 
-def captured(folder: Path) -> Captured:
+def captured(folder: Path) -> CapturedMigration:
     broker_configs = {name: value for kind, name, value in PLANTED if kind == BROKER}
     topic_configs = {name: value for kind, name, value in PLANTED if kind == TOPIC} | {"segment.ms": "600123"}
     tree = small() | {
@@ -147,7 +147,7 @@ def captured(folder: Path) -> Captured:
         RawNode(id=3001, role=Role.CONTROLLER, config=properties().replace("=broker", "=controller")),
     )
     raw = RawObservation(time_ms=5, connect="zk1:2181/kafka", chroot="/kafka", nodes=nodes)
-    return Captured(
+    return CapturedMigration(
         raw=raw,
         znodes=(*znodes(tree, "/kafka"), more),
         logs={3001: open_source(str(written_log(folder, token="shown")))},

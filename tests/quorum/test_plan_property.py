@@ -18,7 +18,7 @@ from kafkactl.core.findings import Outcome
 from kafkactl.quorum.guard import OVERRIDES, Circumstances
 from kafkactl.quorum.plan import plan_reassignment
 from kafkactl.quorum.step import Action
-from kafkactl.quorum.target import Wanted
+from kafkactl.quorum.target import TargetVoter
 from tests.quorum.worlds import World, key
 from tests.sampling import one_in
 
@@ -32,7 +32,7 @@ def _subsets(members):
 
 
 def _plan(world, target):
-    wanted = [Wanted(node_id=member.node_id, directory_id=member.directory_id) for member in sorted(target)]
+    wanted = [TargetVoter(node_id=member.node_id, directory_id=member.directory_id) for member in sorted(target)]
     return plan_reassignment(world.observe(), wanted, ALL_FLAGS)
 
 
@@ -162,7 +162,7 @@ def test_lost_disks_are_replaced_while_a_majority_is_left(alive, leader):
     # The target names ids only: whose directory is dead and fetches with another is meant to be replaced.
     world = World(voters=frozenset(map(key, (1, 2, 3))), alive=alive, leader=leader)
     for _ in range(10):
-        plan = plan_reassignment(world.observe(), [Wanted(node_id=number) for number in (1, 2, 3)], ALL_FLAGS)
+        plan = plan_reassignment(world.observe(), [TargetVoter(node_id=number) for number in (1, 2, 3)], ALL_FLAGS)
         if plan.outcome is not Outcome.PLANNED:
             break
         world = world.taken(next(step for step in plan.steps if step.action is not Action.WAIT))
@@ -181,7 +181,7 @@ NO_FLAGS = Circumstances()
 @pytest.mark.parametrize("part", one_in(3, range(PARTS), pytest.mark.campaign))
 def test_plan_that_begins_without_a_flag_needs_none_later(part):
     for start, target in CASES[part::PARTS]:
-        wanted = [Wanted(node_id=member.node_id, directory_id=member.directory_id) for member in sorted(target)]
+        wanted = [TargetVoter(node_id=member.node_id, directory_id=member.directory_id) for member in sorted(target)]
         world, plan = start, plan_reassignment(start.observe(), wanted, NO_FLAGS)
         while plan.outcome is Outcome.PLANNED:
             world = world.taken(next(step for step in plan.steps if step.action is not Action.WAIT))

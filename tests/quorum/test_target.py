@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.errors import InputError
-from kafkactl.quorum.target import Wanted, parse_target, resolve
+from kafkactl.quorum.target import TargetVoter, parse_target, resolve
 from tests.quorum.worlds import directory, key, world
 
 
 def test_ids_and_directories_are_read_in_any_order():
     assert parse_target(f" 3, 1@{directory('b')},2,") == (
-        Wanted(node_id=1, directory_id=directory("b")),
-        Wanted(node_id=2),
-        Wanted(node_id=3),
+        TargetVoter(node_id=1, directory_id=directory("b")),
+        TargetVoter(node_id=2),
+        TargetVoter(node_id=3),
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafkactl.simulator.actions import Operator
 from kafkactl.simulator.campaign import Asked, plan_for, quorum_of
-from kafkactl.simulator.profiles import Timed
+from kafkactl.simulator.profiles import TimedStep
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.run import run_in
 from kafkactl.simulator.script import Step
@@ -29,7 +29,7 @@ def test_of_two_processes_that_end_within_a_second_both_are_started_again(monkey
 
     monkeypatch.setattr(Operator, "append", ends_one)
     settle = Step(verb="settle", args=(60 * SECOND_US,))
-    outcome = run_in(world, [Timed(at_us=world.now, step=settle)], 1)
+    outcome = run_in(world, [TimedStep(at_us=world.now, step=settle)], 1)
     assert not ends
     assert outcome.committed and all(machine.runs for machine in world.machines.values())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.core.errors import KafkactlError
-from kafkactl.metadata.dump.lines import LineMaker, Wanted
+from kafkactl.metadata.dump.lines import LineMaker, RecordFilter
 from kafkactl.metadata.io.source import open_source
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.spark.record_rows import record_rows
@@ -29,13 +29,13 @@ def test_rows_are_those_of_all_records_whose_time_is_in_the_range(logs: list[Pat
     for log in logs:
         try:
             source = open_source(str(log))
-            rows = list(record_rows(source, Wanted()))
+            rows = list(record_rows(source, RecordFilter()))
         except KafkactlError:
             continue
         moments = sorted({row[TIME_AT] for row in rows}) or [0]
         for first, last in ((None, None), (0, 1), *(sorted(choice.choices(moments, k=2)) for _ in range(4))):
             for times in (Times(first, last), Times(first, None), Times(None, last)):
-                found = list(record_rows(source, Wanted(), times=times))
+                found = list(record_rows(source, RecordFilter(), times=times))
                 assert found == [row for row in rows if times.has(row[TIME_AT])], (log, times)
                 compared += len(found)
     assert compared > 10_000
@@ -43,7 +43,7 @@ def test_rows_are_those_of_all_records_whose_time_is_in_the_range(logs: list[Pat
 
 def test_batches_of_other_times_are_not_decoded(logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     source = open_source(str(next(log for log in logs if log.parent.name == "4.4.0")))
-    rows = list(record_rows(source, Wanted()))
+    rows = list(record_rows(source, RecordFilter()))
     last = rows[-1][TIME_AT]
     decoded = 0
     lines_of = LineMaker.lines_of
@@ -54,7 +54,7 @@ def test_batches_of_other_times_are_not_decoded(logs: list[Path], monkeypatch: p
         return lines_of(maker, found, file=file)
 
     monkeypatch.setattr(LineMaker, "lines_of", counted)
-    few = list(record_rows(source, Wanted(), times=Times(last, None)))
+    few = list(record_rows(source, RecordFilter(), times=Times(last, None)))
     assert few and 0 < decoded <= len({row[4] for row in few}) < len({row[4] for row in rows})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkactl.bundle.parts import Wanted
+from kafkactl.bundle.parts import NamedParts
 from kafkactl.core.frozen import frozen
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ class Sources:
     kafka_version: str | None = None
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> NamedParts:
         """Return the input for the plan of the parts."""
-        return Wanted(
+        return NamedParts(
             configs=self.configs,
             logs=self.logs,
             has_cluster=self.client is not None,

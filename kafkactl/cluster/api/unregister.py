@@ -25,7 +25,7 @@ _PAUSE_MS = 400
 
 
 @frozen
-class Unregistered:
+class UnregisteredNode:
     """Outcome of a plan: `plan` is the one that was applied, or the later one that forbade it."""
 
     plan: UnregisterPlan
@@ -54,7 +54,7 @@ def unregister_node(
     stopped: bool = False,
     patience_ms: float = PATIENCE_MS,
     observe_ms: float = OBSERVE_MS,
-) -> Unregistered:
+) -> UnregisteredNode:
     """Send the request of a plan whose outcome is `planned`, if nothing changed since the plan.
 
     The node is watched again right before the request is sent.
@@ -69,7 +69,7 @@ def unregister_node(
         raise KeyboardInterrupt
     if (error := journey.not_sent_error or end.error) is not None:
         raise error
-    return Unregistered(plan=end.plan, outcome=end.outcome, findings=journey.findings)
+    return UnregisteredNode(plan=end.plan, outcome=end.outcome, findings=journey.findings)
 
 
 class _LiveRegistry:

@@ -17,7 +17,7 @@ from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Uuid
 from kafkactl.dryrun.compare import changes_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
-from kafkactl.dryrun.controller.appended import Appended, Changed, LaterOperations, Operation
+from kafkactl.dryrun.controller.appended import Appended, LaterOperations, Operation, PartitionUpdate
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import Rules
 from kafkactl.dryrun.prediction import Change, Counts, Placed
@@ -133,14 +133,14 @@ class ShapedController(ActiveController):
         """Return the state of a representing partition in the image."""
         return self.image.topics[key[0]].partitions.states[key[1]]
 
-    def _alike(self, *arguments: Any, **rest: Any) -> list[Changed]:
+    def _alike(self, *arguments: Any, **rest: Any) -> list[PartitionUpdate]:
         items = super()._alike(*arguments, **rest)
         self._runs.append(len(items))
         return items
 
-    def _done(self, name: str, *items: MetadataRecord | Changed) -> Operation:
+    def _done(self, name: str, *items: MetadataRecord | PartitionUpdate) -> Operation:
         runs = [size for size in self._runs if size]
-        assert sum(runs) == sum(isinstance(item, Changed) for item in items), name
+        assert sum(runs) == sum(isinstance(item, PartitionUpdate) for item in items), name
         self._runs_of.append(runs)
         self._runs = []
         self._written += sum(
@@ -156,8 +156,8 @@ class ShapedController(ActiveController):
     def spread_operations(self) -> Iterator[Operation]:
         """Yield the operations as the whole cluster's controller has them."""
         for operation, runs in zip(self.operations, self._runs_of, strict=True):
-            items: list[MetadataRecord | Changed] = []
-            run: list[Changed] = []
+            items: list[MetadataRecord | PartitionUpdate] = []
+            run: list[PartitionUpdate] = []
             sizes, size = iter(runs), 0
             for item in operation.items:
                 if isinstance(item, MetadataRecord):
@@ -190,11 +190,11 @@ class ShapedController(ActiveController):
             lists[fields[REPLICAS_AT], fields[ISR_AT]] += weight
         return Placed(self.brokers, leaders, lists)
 
-    def _spread(self, run: Sequence[Changed]) -> Iterator[Changed]:
+    def _spread(self, run: Sequence[PartitionUpdate]) -> Iterator[PartitionUpdate]:
         changes = {(item.topic_id, item.partition): item.change for item in run}
         members, owners = self.all_members, self.owners
         for at in sorted(at for key in changes for at in self.members[key]):
-            yield Changed(members[at].topic.id, members[at].number, changes[owners[at]])
+            yield PartitionUpdate(members[at].topic.id, members[at].number, changes[owners[at]])
 
 
 class Spread:

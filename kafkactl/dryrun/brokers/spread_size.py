@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkactl.dryrun.controller.active_controller import Key
-from kafkactl.dryrun.controller.appended import MOST_IN_A_BATCH, Appended, Changed, Operation, value_bytes
+from kafkactl.dryrun.controller.appended import MOST_IN_A_BATCH, Appended, Operation, PartitionUpdate, value_bytes
 from kafkactl.dryrun.controller.election import PartitionChange
 from kafkactl.dryrun.controller.rules import Rules
 from kafkactl.metadata.log.frame import MetadataRecord
@@ -48,7 +48,7 @@ class _Spread:
     def values(self, operation: Operation, runs: Sequence[int], by_type: Counter[str]) -> Numbers:
         """Return the sizes of the values of its records, in their order."""
         found: list[Numbers] = []
-        items: list[Changed] = []
+        items: list[PartitionUpdate] = []
         sizes, size = iter(runs), 0
         for item in operation.items:
             if isinstance(item, MetadataRecord):
@@ -63,7 +63,7 @@ class _Spread:
                 items, size = [], 0
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
-    def _run(self, items: Sequence[Changed]) -> Numbers:
+    def _run(self, items: Sequence[PartitionUpdate]) -> Numbers:
         arrays = [self._array((item.topic_id, item.partition)) for item in items]
         order = np.argsort(np.concatenate(arrays))
         sizes = np.array([self._size(item) for item in items], np.int64)
@@ -76,7 +76,7 @@ class _Spread:
             found = self._arrays[key] = np.array(self._members[key])
         return found
 
-    def _size(self, item: Changed) -> int:
+    def _size(self, item: PartitionUpdate) -> int:
         found = self._sizes.get(item.change)
         if found is None:
             found = self._sizes[item.change] = value_bytes(item, self._rules)

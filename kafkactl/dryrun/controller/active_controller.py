@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Uuid
-from kafkactl.dryrun.controller.appended import Changed, Operation, record
+from kafkactl.dryrun.controller.appended import Operation, PartitionUpdate, record
 from kafkactl.dryrun.controller.election import Election, Ids, PartitionChange, Target, change_partition, merge, without
 from kafkactl.dryrun.controller.facts import Facts, min_isr_of, unclean_allowed
 from kafkactl.dryrun.controller.members import last_registration
@@ -268,11 +268,11 @@ class ActiveController:
         items = self._update(key for key in allowed if key not in other_than)
         return self._done("unclean elections by configuration", *items) if items else None
 
-    def apply(self, name: str, *items: MetadataRecord | Changed) -> Operation:
+    def apply(self, name: str, *items: MetadataRecord | PartitionUpdate) -> Operation:
         """Return an operation whose records are already known."""
         return self._done(name, *items)
 
-    def change(self, key: Key, target: Target, may_lead: Callable[[int], bool]) -> list[Changed]:
+    def change(self, key: Key, target: Target, may_lead: Callable[[int], bool]) -> list[PartitionUpdate]:
         """Change a partition towards a target; nothing or one change. `may_lead` is asked before the directory is."""
         before = self.partition(key)
         change = self.change_of(before, target, may_lead)
@@ -283,7 +283,7 @@ class ActiveController:
         elections = self.facts.rules.elections
         return change_partition(before, target, self.acceptor(before, may_lead), elections, self.default_directory)
 
-    def put(self, key: Key, before: Partition, change: PartitionChange) -> Changed:
+    def put(self, key: Key, before: Partition, change: PartitionChange) -> PartitionUpdate:
         """Take a change of a partition over."""
         change = self._changes.setdefault(change, change)
         self.changed[key] = made = merge(before, change)
@@ -301,7 +301,7 @@ class ActiveController:
                 self._count(least, kinds[0], -weight)
                 self._count(least, kinds[1], weight)
         self._changed_of.setdefault(key[0], {})[key[1]] = made
-        return Changed(key[0], key[1], change)
+        return PartitionUpdate(key[0], key[1], change)
 
     def acceptor(self, partition: Partition, may_lead: Callable[[int], bool]) -> Callable[[int], bool]:
         """Return the test for a leader of this partition: its broker may lead, and the replica's directory is
@@ -345,7 +345,7 @@ class ActiveController:
 
     def _update(
         self, keys: Iterable[Key], *, remove: int = NO_LEADER, add: int = NO_LEADER, unclean: int = NO_LEADER
-    ) -> list[Changed]:
+    ) -> list[PartitionUpdate]:
         """Return the changes of leader and ISR when a broker stops or returns (`generateLeaderAndIsrUpdates`)."""
 
         def may_lead(broker_id: int) -> bool:
@@ -362,12 +362,12 @@ class ActiveController:
         *,
         gone: Ids = (),
         **rest: Any,
-    ) -> list[Changed]:
+    ) -> list[PartitionUpdate]:
         """Yield changes of partitions towards these ISRs (None: the present one without the brokers that are `gone`).
 
         Partitions that are alike change alike, and their change is worked out once.
         """
-        items: list[Changed] = []
+        items: list[PartitionUpdate] = []
         known: dict[Any, tuple[PartitionChange | None, Partition]] = {}
         topic, least, unclean = None, 0, False
         for key, given in wanted:
@@ -387,7 +387,7 @@ class ActiveController:
                 items.append(self.put(key, before, found[0]))
         return items
 
-    def _done(self, name: str, *items: MetadataRecord | Changed) -> Operation:
+    def _done(self, name: str, *items: MetadataRecord | PartitionUpdate) -> Operation:
         operation = Operation(name, items)
         self.operations.append(operation)
         return operation

@@ -29,7 +29,7 @@ from kafkactl.protocol.schema.definitions import message
 MOST_IN_A_BATCH = 10_000  # records of one operation that may be split (QuorumController.MAX_RECORDS_PER_BATCH)
 
 
-class Changed(NamedTuple):
+class PartitionUpdate(NamedTuple):
     """A partition's change before it is written as a record."""
 
     topic_id: Uuid
@@ -41,7 +41,7 @@ class Operation(NamedTuple):
     """Operation of the controller in one step: a name for people, and its records in their order."""
 
     name: str
-    items: tuple[MetadataRecord | Changed, ...]
+    items: tuple[MetadataRecord | PartitionUpdate, ...]
 
 
 def record(type: str, data: Message, version: int = 0) -> MetadataRecord:
@@ -139,7 +139,7 @@ def measured(operations: Iterable[Operation], rules: Rules) -> Appended:
     return Appended(count=by_type.total(), bytes=size, by_type=dict(sorted(by_type.items())))
 
 
-def value_bytes(item: MetadataRecord | Changed, rules: Rules) -> int:
+def value_bytes(item: MetadataRecord | PartitionUpdate, rules: Rules) -> int:
     """Return the size of a record's value. That of a change is the same whichever partition it is about."""
     return len(encoded(_record(item, rules)))
 
@@ -150,14 +150,14 @@ def encoded(framed: MetadataRecord) -> bytes:
     return bytes([FRAME_VERSION]) + base128(framed.api_key) + base128(framed.version) + content
 
 
-def _record(item: MetadataRecord | Changed, rules: Rules) -> MetadataRecord:
+def _record(item: MetadataRecord | PartitionUpdate, rules: Rules) -> MetadataRecord:
     if isinstance(item, MetadataRecord):
         return item
     data = change_data(item.topic_id, item.partition, item.change)
     return record("PartitionChangeRecord", data, rules.version_of("PartitionChangeRecord"))
 
 
-def _chunks(operations: Iterable[Operation]) -> Iterator[tuple[MetadataRecord | Changed, ...]]:
+def _chunks(operations: Iterable[Operation]) -> Iterator[tuple[MetadataRecord | PartitionUpdate, ...]]:
     for operation in operations:
         for at in range(0, len(operation.items), MOST_IN_A_BATCH):
             yield operation.items[at : at + MOST_IN_A_BATCH]

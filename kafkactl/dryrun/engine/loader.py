@@ -26,7 +26,7 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.progress import heard_by
 from kafkactl.dryrun.engine.deltas import Deltas
 from kafkactl.dryrun.engine.local import LogFile, Start, records_in, start_of
-from kafkactl.dryrun.engine.skim import Skimming
+from kafkactl.dryrun.engine.skim import LogDeltas
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.collector import no_collection
@@ -107,7 +107,7 @@ def _quickly(segments: Sequence[LogFile], begin: Start, *, keeps_configs: bool) 
     """Load a log by columns; return None for an irregular one, which only `by_the_record` can judge."""
     if begin.image.transaction is not None:
         return None
-    skimming = Skimming(begin.image, begin.end_offset, keeps_configs=keeps_configs)
+    skimming = LogDeltas(begin.image, begin.end_offset, keeps_configs=keeps_configs)
     deltas = skimming.deltas
     for run in _runs(segments, begin):
         if run is None:

@@ -21,7 +21,7 @@ _PASSED_OVER: Final = [FRAME_VERSION | kind << 8 for kind in (PARTITION, CHANGE,
 _NO_END: Final = 2**63 - 1
 
 
-class Skimming:
+class LogDeltas:
     """The `deltas` of a log from an image on, given the runs of its segments in their order.
 
     They know the phantoms and the three parts; the rest of their state, partitions above all, stays as it was.

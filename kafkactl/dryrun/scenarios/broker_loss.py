@@ -21,7 +21,7 @@ from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked
 from kafkactl.dryrun.fields import NodeIds
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
-from kafkactl.dryrun.scenario import Option, OptionsError, Reported, Scenario, ScenarioContext, few_numbered
+from kafkactl.dryrun.scenario import Option, OptionsError, ReportPart, Scenario, ScenarioContext, few_numbered
 from kafkactl.metadata.image.model import REPLICAS_AT, Image, Partition
 
 NAME: Final = "broker-loss"
@@ -250,5 +250,5 @@ SCENARIO: Final = Scenario(
     ),
     effects=("worst", "sets"),
     from_options=_from_options,
-    report=Reported(place=7, inputs=_in_report),
+    report=ReportPart(place=7, inputs=_in_report),
 )

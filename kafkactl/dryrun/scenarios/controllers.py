@@ -19,7 +19,7 @@ from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.simulated import check_runs, with_simulation
 from kafkactl.dryrun.fields import Form, Kind, NodeIds, is_number
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
-from kafkactl.dryrun.scenario import Observed, Option, OptionsError, Reported, Scenario, ScenarioContext, few_numbered
+from kafkactl.dryrun.scenario import Observed, Option, OptionsError, ReportPart, Scenario, ScenarioContext, few_numbered
 from kafkactl.dryrun.voter_change import ENDPOINT, ChangeField, VoterChange, change_dict, parse_voter_change
 from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.image.model import Image
@@ -402,6 +402,6 @@ SCENARIO: Final = Scenario(
     ),
     effects=("majority", "tolerates", "voters", "alive", "server_error", "simulation"),
     from_options=_from_options,
-    report=Reported(place=4, inputs=lambda _: [Input()]),
+    report=ReportPart(place=4, inputs=lambda _: [Input()]),
     watches=lambda asked: frozenset() if asked.add is None else frozenset({asked.add.node_id}),
 )

@@ -19,7 +19,7 @@ from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.periodic import leaders_move_back
 from kafkactl.dryrun.fields import Texts, one_of
 from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for, heaviest
-from kafkactl.dryrun.scenario import TITLE_NAMES, Option, Reported, Scenario, ScenarioContext
+from kafkactl.dryrun.scenario import TITLE_NAMES, Option, ReportPart, Scenario, ScenarioContext
 from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
     LEADER_AT,
@@ -251,5 +251,5 @@ SCENARIO: Final = Scenario(
         Option("topics", "Only these partitions.", flag="--topic", metavar="T[:P]", is_repeatable=True),
     ),
     effects=("results", "server_error"),
-    report=Reported(place=6, inputs=lambda image: [Input()] if image.brokers else []),
+    report=ReportPart(place=6, inputs=lambda image: [Input()] if image.brokers else []),
 )

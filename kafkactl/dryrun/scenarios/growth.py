@@ -20,7 +20,7 @@ from kafkactl.core.wording import counted
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.engine.local import Loaded
 from kafkactl.dryrun.prediction import Prediction, Verdict
-from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
+from kafkactl.dryrun.scenario import Needs, Option, ReportPart, Scenario, ScenarioContext
 from kafkactl.metadata.image.snapshot_writer import snapshot_size
 from kafkactl.protocol.record_batch import HEADER_BYTES
 
@@ -279,6 +279,6 @@ SCENARIO: Final = Scenario(
     examples=("kafkactl dryrun growth /disk1/__cluster_metadata-0 --days 30",),
     options=(Option("days", "How far ahead.", metavar="N", default=30, least=1),),
     effects=("log", "snapshot", "controller_load"),
-    report=Reported(place=3, inputs=lambda _: [Input(days=30)]),
+    report=ReportPart(place=3, inputs=lambda _: [Input(days=30)]),
     needs=Needs.LOG,
 )

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.prediction import Prediction, Verdict
-from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
+from kafkactl.dryrun.scenario import Needs, Option, ReportPart, Scenario, ScenarioContext
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import Image
@@ -71,7 +71,7 @@ SCENARIO: Final = Scenario(
     ),
     options=(Option("at", "The state after this offset.", metavar="OFFSET"),),
     effects=("counts", "state", "image_sha256"),
-    report=Reported(place=1, inputs=lambda _: [Input()]),
+    report=ReportPart(place=1, inputs=lambda _: [Input()]),
     needs=Needs.LOG,
     at=lambda asked: asked.at,
 )

@@ -17,7 +17,7 @@ from kafkactl.dryrun.answer import DifferenceDict
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.engine.loader import Started
 from kafkactl.dryrun.prediction import Prediction, Verdict
-from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
+from kafkactl.dryrun.scenario import Needs, Option, ReportPart, Scenario, ScenarioContext
 from kafkactl.metadata.image.diff import Difference, diff
 from kafkactl.metadata.image.model import Image
 from kafkactl.protocol.redact import redacted_key
@@ -151,6 +151,6 @@ SCENARIO: Final = Scenario(
     examples=("kafkactl dryrun restart /disk1/__cluster_metadata-0",),
     options=(Option("node", "The node whose files these are; for the record.", metavar="ID"),),
     effects=("differences", "starts"),
-    report=Reported(place=2, inputs=lambda _: [Input()]),
+    report=ReportPart(place=2, inputs=lambda _: [Input()]),
     needs=Needs.STARTS,
 )

@@ -18,7 +18,7 @@ from kafkactl.dryrun.controller.members import checked
 from kafkactl.dryrun.fields import Form, Kind, is_ids
 from kafkactl.dryrun.later import Later
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
-from kafkactl.dryrun.scenario import Option, Reported, Scenario, ScenarioContext, few_numbered
+from kafkactl.dryrun.scenario import Option, ReportPart, Scenario, ScenarioContext, few_numbered
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose, stop_of
 from kafkactl.dryrun.scenarios.broker_return import come_back
 from kafkactl.metadata.image.model import Image
@@ -156,5 +156,5 @@ SCENARIO: Final = Scenario(
     ),
     options=(Option("order", "The brokers in their order."),),
     effects=("steps", "order"),
-    report=Reported(place=5, inputs=lambda image: [Input()] if image.brokers else []),
+    report=ReportPart(place=5, inputs=lambda image: [Input()] if image.brokers else []),
 )

@@ -16,7 +16,7 @@ from kafkactl.features.change.results import FeatureResult, Reply
 from kafkactl.features.plan.change import FeatureChange
 
 
-class Seen(StrEnum):
+class ObservedLevel(StrEnum):
     """The level that the active controller shows afterwards, against the change that was asked for."""
 
     AFTER = "after"  # the level that was asked for
@@ -36,20 +36,20 @@ class Resolved:
 
 # `settled` says that nothing of the request can land any more: a later request was answered by the same active
 # controller in the same epoch (its queue keeps the order), or its records were seen to be committed or cut off.
-_RESOLUTIONS: Final[dict[tuple[Reply, Seen], tuple[Outcome, Outcome]]] = {
+_RESOLUTIONS: Final[dict[tuple[Reply, ObservedLevel], tuple[Outcome, Outcome]]] = {
     # (answer, level afterwards): (outcome while unsettled, outcome once settled)
-    (Reply.ACCEPTED, Seen.AFTER): (Outcome.DONE, Outcome.DONE),
-    (Reply.ACCEPTED, Seen.BEFORE): (Outcome.UNKNOWN, Outcome.FAILED),
-    (Reply.ACCEPTED, Seen.OTHER): (Outcome.UNKNOWN, Outcome.UNKNOWN),
-    (Reply.ACCEPTED, Seen.UNREAD): (Outcome.UNKNOWN, Outcome.UNKNOWN),
-    (Reply.REFUSED, Seen.AFTER): (Outcome.DONE, Outcome.DONE),
-    (Reply.REFUSED, Seen.BEFORE): (Outcome.FAILED, Outcome.FAILED),
-    (Reply.REFUSED, Seen.OTHER): (Outcome.FAILED, Outcome.FAILED),
-    (Reply.REFUSED, Seen.UNREAD): (Outcome.FAILED, Outcome.FAILED),
-    (Reply.UNCLEAR, Seen.AFTER): (Outcome.DONE, Outcome.DONE),
-    (Reply.UNCLEAR, Seen.BEFORE): (Outcome.UNKNOWN, Outcome.FAILED),
-    (Reply.UNCLEAR, Seen.OTHER): (Outcome.UNKNOWN, Outcome.UNKNOWN),
-    (Reply.UNCLEAR, Seen.UNREAD): (Outcome.UNKNOWN, Outcome.UNKNOWN),
+    (Reply.ACCEPTED, ObservedLevel.AFTER): (Outcome.DONE, Outcome.DONE),
+    (Reply.ACCEPTED, ObservedLevel.BEFORE): (Outcome.UNKNOWN, Outcome.FAILED),
+    (Reply.ACCEPTED, ObservedLevel.OTHER): (Outcome.UNKNOWN, Outcome.UNKNOWN),
+    (Reply.ACCEPTED, ObservedLevel.UNREAD): (Outcome.UNKNOWN, Outcome.UNKNOWN),
+    (Reply.REFUSED, ObservedLevel.AFTER): (Outcome.DONE, Outcome.DONE),
+    (Reply.REFUSED, ObservedLevel.BEFORE): (Outcome.FAILED, Outcome.FAILED),
+    (Reply.REFUSED, ObservedLevel.OTHER): (Outcome.FAILED, Outcome.FAILED),
+    (Reply.REFUSED, ObservedLevel.UNREAD): (Outcome.FAILED, Outcome.FAILED),
+    (Reply.UNCLEAR, ObservedLevel.AFTER): (Outcome.DONE, Outcome.DONE),
+    (Reply.UNCLEAR, ObservedLevel.BEFORE): (Outcome.UNKNOWN, Outcome.FAILED),
+    (Reply.UNCLEAR, ObservedLevel.OTHER): (Outcome.UNKNOWN, Outcome.UNKNOWN),
+    (Reply.UNCLEAR, ObservedLevel.UNREAD): (Outcome.UNKNOWN, Outcome.UNKNOWN),
 }
 
 
@@ -90,25 +90,25 @@ def _resolve_one(
     return Resolved(name=change.name, outcome=outcome, findings=tuple(_remarks(change, reply, seen, outcome, levels)))
 
 
-def _seen(change: FeatureChange, levels: Mapping[str, int] | None) -> Seen:
+def _seen(change: FeatureChange, levels: Mapping[str, int] | None) -> ObservedLevel:
     if levels is None:
-        return Seen.UNREAD
+        return ObservedLevel.UNREAD
     level = levels.get(change.name, 0)
     if level == change.after:
-        return Seen.AFTER
-    return Seen.BEFORE if level == change.before else Seen.OTHER
+        return ObservedLevel.AFTER
+    return ObservedLevel.BEFORE if level == change.before else ObservedLevel.OTHER
 
 
 def _remarks(
-    change: FeatureChange, reply: Reply, seen: Seen, outcome: Outcome, levels: Mapping[str, int] | None
+    change: FeatureChange, reply: Reply, seen: ObservedLevel, outcome: Outcome, levels: Mapping[str, int] | None
 ) -> Iterable[Finding]:
     subject, found = f"feature {change.name}", (levels or {}).get(change.name, 0)
     evidence: dict[str, Any] = {
         "from": change.before,
         "to": change.after,
-        "found": None if seen is Seen.UNREAD else found,
+        "found": None if seen is ObservedLevel.UNREAD else found,
     }
-    if seen is Seen.OTHER:
+    if seen is ObservedLevel.OTHER:
         yield warning(
             "feature-level-changed-by-others",
             subject,
@@ -123,7 +123,7 @@ def _remarks(
             f"the controller answered that {change.name} is at {change.after}, and it is not",
             **evidence,
         )
-    elif reply is not Reply.ACCEPTED and seen is Seen.AFTER:
+    elif reply is not Reply.ACCEPTED and seen is ObservedLevel.AFTER:
         yield note(
             "change-made-despite-answer",
             subject,

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Protocol
 
 from kafkactl.change.clock import Clock, Deadline
-from kafkactl.change.engine import End, Journey, NotSent, Ready, StepResult, Verification
+from kafkactl.change.engine import End, Journey, PreparedStep, StepResult, UnsentRequest, Verification
 from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.change.waiting import wait_until
 from kafkactl.cluster.state import ClusterState
@@ -154,7 +154,7 @@ class FeatureJourney(Journey[ClusterState, FeaturePlan, FeatureStep, tuple[Featu
         """Return the levels that it asks for."""
         return tuple(step.levels.items())
 
-    def admit(self, plan: FeaturePlan, seen: ClusterState) -> Ready | End | None:
+    def admit(self, plan: FeaturePlan, seen: ClusterState) -> PreparedStep | End | None:
         """Check that the controller accepts the request, no level moved, and a majority follows the leader now."""
         if self.dry_run is None:
             self.dry_run = dry_run(self.port, plan, seen)
@@ -168,17 +168,17 @@ class FeatureJourney(Journey[ClusterState, FeaturePlan, FeatureStep, tuple[Featu
             return self.run.refused(found, seen)
         if again.steps[:1] != plan.steps[:1]:
             return None
-        return Ready(step=again.steps[0], plan=again, seen=seen)
+        return PreparedStep(step=again.steps[0], plan=again, seen=seen)
 
-    def begin(self, ready: Ready) -> Mapping[str, Any]:
+    def begin(self, ready: PreparedStep) -> Mapping[str, Any]:
         """Return the levels that are wanted."""
         return {"goal": dict(self.request.levels)}
 
-    def intent(self, ready: Ready) -> Mapping[str, Any]:
+    def intent(self, ready: PreparedStep) -> Mapping[str, Any]:
         """Return the levels that are asked for."""
         return {"levels": ready.step.levels, "leader_epoch": ready.seen.leader_epoch}
 
-    def send(self, ready: Ready, seq: int) -> tuple[FeatureResult, ...] | NotSent:
+    def send(self, ready: PreparedStep, seq: int) -> tuple[FeatureResult, ...] | UnsentRequest:
         """Return the one request of the step."""
         step: FeatureStep = ready.step
         self.tell(Event(kind="send", text=f"sending {step.text}", step=step))
@@ -188,9 +188,9 @@ class FeatureJourney(Journey[ClusterState, FeaturePlan, FeatureStep, tuple[Featu
             if self.results:
                 return not_sent(step.levels, error.message)
             self.not_sent_error = error
-            return NotSent(error=error)
+            return UnsentRequest(error=error)
 
-    def verify(self, ready: Ready, answer: tuple[FeatureResult, ...]) -> Verification:
+    def verify(self, ready: PreparedStep, answer: tuple[FeatureResult, ...]) -> Verification:
         """Return the outcome of the step, read until it is known or the timeout ends."""
         resolved = self._settled(ready.step, answer, ready.seen.leader_epoch)
         self.results += answer

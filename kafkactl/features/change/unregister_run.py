@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Protocol
 
 from kafkactl.change.clock import Clock, Deadline
-from kafkactl.change.engine import Journey, NotSent, Ready, StepResult, Verification
+from kafkactl.change.engine import Journey, PreparedStep, StepResult, UnsentRequest, Verification
 from kafkactl.change.waiting import wait_until
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import RefusedError, UnreachableError
@@ -98,23 +98,23 @@ class UnregisterJourney(Journey[ClusterState, UnregisterPlan, UnregisterPlan, An
         """Return the node."""
         return step.role, step.node_id
 
-    def begin(self, ready: Ready) -> Mapping[str, Any]:
+    def begin(self, ready: PreparedStep) -> Mapping[str, Any]:
         """Return the node."""
         return {"goal": {"unregister": self.agreed.node_id}}
 
-    def intent(self, ready: Ready) -> Mapping[str, Any]:
+    def intent(self, ready: PreparedStep) -> Mapping[str, Any]:
         """Return the body of the request."""
         return {"request": ready.step.request}
 
-    def send(self, ready: Ready, seq: int) -> Answer | NotSent:
+    def send(self, ready: PreparedStep, seq: int) -> Answer | UnsentRequest:
         """Return the one request."""
         try:
             return self.port.send(ready.step)
         except (UnreachableError, RefusedError) as error:
             self.not_sent_error = error
-            return NotSent(error=error)
+            return UnsentRequest(error=error)
 
-    def verify(self, ready: Ready, answer: Answer) -> Verification:
+    def verify(self, ready: PreparedStep, answer: Answer) -> Verification:
         """Read until it is known; what seems done is observed once more, and must then still be so."""
         plan, (reply, message) = ready.step, answer
         found = resolve_unregister(plan, reply, None, message=message)

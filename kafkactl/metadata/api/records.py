@@ -14,7 +14,7 @@ from kafkactl.core.wording import did_you_mean
 from kafkactl.files.children import LeftToParentError, done_ahead, useful_processes
 from kafkactl.metadata.api.places import LogPlace, client_of_place, log_files
 from kafkactl.metadata.dump.findings import dump_findings, empty_log, torn_tail
-from kafkactl.metadata.dump.lines import LineMaker, Wanted, record_type_names
+from kafkactl.metadata.dump.lines import LineMaker, RecordFilter, record_type_names
 from kafkactl.metadata.log.batch_runs import BatchRun, end_offset, walk_runs
 from kafkactl.metadata.log.keys import Key, KeyFilter
 from kafkactl.protocol.batch_scan import Damage
@@ -32,13 +32,13 @@ class RecordDump:
     `findings` says what could not be read of what was iterated over so far. Each folder is a log of its own.
     """
 
-    def __init__(self, place: LogPlace, wanted: Wanted, *, checkpoints: bool, show_secrets: bool) -> None:
+    def __init__(self, place: LogPlace, wanted: RecordFilter, *, checkpoints: bool, show_secrets: bool) -> None:
         self._place = place
         self._wanted = wanted
         self._checkpoints = checkpoints
         self._maker = LineMaker(wanted, hide=not show_secrets)
         self._read: list[str] = []
-        self._is_empty = wanted == Wanted()
+        self._is_empty = wanted == RecordFilter()
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield each record as JSON values: offset, epoch, timestamp_ms, kind, type, version, data, file."""
@@ -164,7 +164,7 @@ def dump_records(
     Checkpoints of a folder are read with `checkpoints`; their offsets are their own. Nothing is read before the
     result is iterated over. Raises InputError `no-such-record-type`; iterating raises InputError and UnreachableError.
     """
-    wanted = Wanted(
+    wanted = RecordFilter(
         types=record_types(types),
         key=None if key is None else KeyFilter(Key(sorts=None, name=key)),
         from_offset=from_offset,

@@ -35,7 +35,7 @@ CONTROL_NAMES: dict[ControlType, str] = {control_type: control_type.record_name 
 
 
 @frozen
-class Wanted:
+class RecordFilter:
     """The records that are asked for: types (None: all), key, and the first and the last offset."""
 
     types: frozenset[str] | None = None
@@ -55,7 +55,7 @@ class Wanted:
 
 
 def record_type_names() -> tuple[str, ...]:
-    """Return the names for `Wanted.types`: metadata records by definition, control records by Kafka's tool."""
+    """Return the names for `RecordFilter.types`: metadata records by definition, control records by Kafka's tool."""
     return (*metadata_record_names(), *CONTROL_NAMES.values())
 
 
@@ -66,7 +66,7 @@ class LineMaker:
     `tails` are those of the logs before it. With `hide` secrets are left out of the lines.
     """
 
-    def __init__(self, wanted: Wanted, *, hide: bool) -> None:
+    def __init__(self, wanted: RecordFilter, *, hide: bool) -> None:
         self.problems: list[DecodeError] = []
         self.problem_count = 0
         self.tail: DecodeError | None = None
@@ -102,7 +102,7 @@ class LineMaker:
             self._in_checkpoint = False
 
     @property
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> RecordFilter:
         return self._in_snapshot if self._in_checkpoint else self._in_log
 
     def lines(self, pieces: Iterable[bytes], *, file: str) -> Iterator[str]:

@@ -36,7 +36,7 @@ _MOST_ALONE_MS: Final = 6_000
 _MOST_SKEW_MS: Final = 60_000
 
 
-class Compared(Protocol):
+class ComparedLog(Protocol):
     """A log that is compared with others."""
 
     @property
@@ -60,7 +60,7 @@ class Compared(Protocol):
         """Return the id of the log's directory; None if it is not known."""
 
 
-_Log = TypeVar("_Log", bound=Compared)
+_Log = TypeVar("_Log", bound=ComparedLog)
 
 
 class Verdict(StrEnum):
@@ -78,7 +78,7 @@ class Verdict(StrEnum):
 
 
 @frozen
-class Parting:
+class DivergentLog:
     """A log that is not of the reference's history; `parted` is None if no offset is in both.
 
     `reason` is the evidence for the verdict, as a sentence.
@@ -112,20 +112,20 @@ def divergences(nodes: Sequence[_Log], reference: _Log | None = None) -> list[tu
     return [(node, parted) for node, parted in found if parted is not None]
 
 
-def partings(nodes: Sequence[_Log], reference: _Log) -> list[tuple[_Log, Parting]]:
+def partings(nodes: Sequence[_Log], reference: _Log) -> list[tuple[_Log, DivergentLog]]:
     """Return the logs that are not of the reference's history, each with the verdict."""
     found = [(node, parting(node, reference, nodes)) for node in nodes if node is not reference]
     return [(node, parted) for node, parted in found if parted is not None]
 
 
-def parting(log: Compared, against: Compared, nodes: Sequence[Compared]) -> Parting | None:
+def parting(log: ComparedLog, against: ComparedLog, nodes: Sequence[ComparedLog]) -> DivergentLog | None:
     """Return the relation of a log to the reference; None if the logs are equal up to the shorter end."""
     parted = divergence(log.kept, against.kept)
     verdict, reason = _verdict(log, against, parted, nodes)
-    return None if verdict is None else Parting(path=log.path, parted=parted, verdict=verdict, reason=reason)
+    return None if verdict is None else DivergentLog(path=log.path, parted=parted, verdict=verdict, reason=reason)
 
 
-def precedes_founding(log: Compared, founded: Compared) -> bool:
+def precedes_founding(log: ComparedLog, founded: ComparedLog) -> bool:
     """Return True for the log of a leader that no majority followed before the cluster was founded.
 
     Its elections from offset 0 on are of an earlier epoch and not later than the first record of the founding. A node
@@ -138,7 +138,7 @@ def precedes_founding(log: Compared, founded: Compared) -> bool:
 
 
 def _verdict(
-    log: Compared, against: Compared, parted: Divergence | None, nodes: Sequence[Compared]
+    log: ComparedLog, against: ComparedLog, parted: Divergence | None, nodes: Sequence[ComparedLog]
 ) -> tuple[Verdict | None, str]:
     if parted is not None and parted.offset == 0 and _is_led(log) and _is_led(against):
         return Verdict.FOUNDED_TWICE, "Both were led by an active controller, which a majority of voters followed."
@@ -155,11 +155,11 @@ def _verdict(
     return (None, "") if parted is None else (Verdict.UNCOMMITTED, "")
 
 
-def _is_led(log: Compared) -> bool:
+def _is_led(log: ComparedLog) -> bool:
     return next(committed_records(log.kept, log.snapshot_ends), None) is not None
 
 
-def _overtaken(log: Compared, other: Compared) -> str:
+def _overtaken(log: ComparedLog, other: ComparedLog) -> str:
     """Return the proof that a log has a committed record which a later leader, who wrote the other, did not have."""
     for record in committed_records(log.kept, log.snapshot_ends):
         if overtakes(record, other.kept, other.snapshot_ends):
@@ -170,7 +170,7 @@ def _overtaken(log: Compared, other: Compared) -> str:
     return ""
 
 
-def _doubt(log: Compared, offset: int, nodes: Sequence[Compared]) -> str:
+def _doubt(log: ComparedLog, offset: int, nodes: Sequence[ComparedLog]) -> str:
     """Return why the part of a log from an offset on may be committed, or nothing."""
     reign_ms = longest_reign_ms(log.kept, offset)
     if reign_ms > _MOST_ALONE_MS:
@@ -185,7 +185,7 @@ def _doubt(log: Compared, offset: int, nodes: Sequence[Compared]) -> str:
     return f"{having} of the {every} nodes shown have it." if having > 1 and 2 * having > every else ""
 
 
-def _doubt_by_voters(voters: VoterIds, same: Sequence[Compared], nodes: Sequence[Compared]) -> str:
+def _doubt_by_voters(voters: VoterIds, same: Sequence[ComparedLog], nodes: Sequence[ComparedLog]) -> str:
     """Return how many of the voters have it if they are, or with voters that are not shown may be, a majority.
 
     The copies of brokers and observers do not count: they fetch records that are not committed, too. That one voter
@@ -200,7 +200,7 @@ def _doubt_by_voters(voters: VoterIds, same: Sequence[Compared], nodes: Sequence
     return f"{len(having)} of the {len(voters)} voters have it, and the logs of {hidden} voters are not shown."
 
 
-def _of_voters(voters: VoterIds, nodes: Sequence[Compared]) -> set[int]:
+def _of_voters(voters: VoterIds, nodes: Sequence[ComparedLog]) -> set[int]:
     """Return the voters whose log is among these: the log of another directory of the node is not the voter's."""
     return {
         id
@@ -213,11 +213,11 @@ def _may_be(directory_id: Uuid | None, other: Uuid | None) -> bool:
     return directory_id == other or None in (directory_id, other)
 
 
-def _node(log: Compared) -> object:
+def _node(log: ComparedLog) -> object:
     return log.path if log.node_id is None else log.node_id
 
 
-def _late(log: Compared, other: Compared) -> str:
+def _late(log: ComparedLog, other: ComparedLog) -> str:
     """Return why a log that ends before the other begins may be of another history, or nothing."""
     short, far = sorted((log, other), key=lambda each: each.kept.end_offset)
     if not short.kept.times_ms or not far.kept.times_ms or short.kept.end_offset > far.kept.base_offsets[0]:
@@ -231,7 +231,7 @@ def _late(log: Compared, other: Compared) -> str:
     )
 
 
-def divergence_findings(nodes: Sequence[Compared], reference: Compared | None = None) -> Iterator[Finding]:
+def divergence_findings(nodes: Sequence[ComparedLog], reference: ComparedLog | None = None) -> Iterator[Finding]:
     """Yield the findings of `partings`; the logs of another founding together."""
     against = reference_of(nodes) if reference is None else reference
     found = partings(nodes, against)
@@ -243,11 +243,11 @@ def divergence_findings(nodes: Sequence[Compared], reference: Compared | None = 
             yield _finding(node, against, parted)
 
 
-def _begins_as(node: Compared, other: Compared) -> bool:
+def _begins_as(node: ComparedLog, other: ComparedLog) -> bool:
     return node is other or divergence(node.kept, other.kept) is None
 
 
-def founded_twice(logs: Sequence[Compared], others: Sequence[Compared]) -> Finding:
+def founded_twice(logs: Sequence[ComparedLog], others: Sequence[ComparedLog]) -> Finding:
     """Return the blocker about disks of two foundings of one cluster id."""
     sides = [sorted(side, key=lambda log: -log.kept.end_offset) for side in (logs, others)]
     described = " and ".join(_side(side) for side in sides)
@@ -264,7 +264,7 @@ def founded_twice(logs: Sequence[Compared], others: Sequence[Compared]) -> Findi
     )
 
 
-def _side(logs: Sequence[Compared]) -> str:
+def _side(logs: Sequence[ComparedLog]) -> str:
     best = logs[0].kept
     when = datetime.datetime.fromtimestamp(max(best.times_ms) / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return (
@@ -273,7 +273,7 @@ def _side(logs: Sequence[Compared]) -> str:
     )
 
 
-def _finding(node: Compared, against: Compared, parting: Parting) -> Finding:
+def _finding(node: ComparedLog, against: ComparedLog, parting: DivergentLog) -> Finding:
     parted = parting.parted
     evidence: dict[str, Any] = {
         "offset": None if parted is None else parted.offset,

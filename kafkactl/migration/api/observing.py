@@ -16,7 +16,7 @@ from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.migration.api.answers import MigrateObserve
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io import observe as observing
-from kafkactl.migration.io.saved import Captured, load_captured, observation_from
+from kafkactl.migration.io.saved import CapturedMigration, load_captured, observation_from
 from kafkactl.migration.observed.silence import REFUSES_CLIENT, denying, refusals
 from kafkactl.migration.state.names import State
 
@@ -41,7 +41,7 @@ def read_inventory(path: str | os.PathLike[str], *, on_exposure: ExposureCallbac
     return inventory
 
 
-def capture(inventory: Inventory, *, timeout_ms: float = OBSERVATION_MS) -> Captured:
+def capture(inventory: Inventory, *, timeout_ms: float = OBSERVATION_MS) -> CapturedMigration:
     """Capture what every node, ZooKeeper and the metadata logs show now, without reading the logs.
 
     Raises UnreachableError `cluster-not-reached`.
@@ -66,7 +66,7 @@ def load_observation(folder: str | os.PathLike[str]) -> Observation:
     return observation_from(load_captured(os.fspath(folder)))
 
 
-def _nothing_reached(captured: Captured) -> UnreachableError:
+def _nothing_reached(captured: CapturedMigration) -> UnreachableError:
     """Return the error for an observation that reached neither ZooKeeper nor a node, with the first reason of each."""
     findings = [*captured.raw.findings, *captured.findings]
     reasons = [f"{finding.subject}: {finding.message}" for finding in findings if finding.id in _NOT_MET]

@@ -20,7 +20,7 @@ FORWARD, BACK, FINALIZE = "run", "rollback", "finalize"
 
 
 @frozen
-class Pending:
+class PendingAction:
     """An action that was begun, and of which no end was written. `data` is what the intent said."""
 
     seq: int
@@ -52,7 +52,7 @@ class JournalState(JournalFold):
         """Discard the content about a migration that has ended."""
         self.state: str | None = None
         self.in_flight: InFlight | None = None
-        self.failed: Pending | None = None
+        self.failed: PendingAction | None = None
         self.unfinished: dict[tuple[str, str], None] = {}
         self.originals: dict[str, str] = {}
         self.files: dict[str, tuple[str, ...]] = {}
@@ -62,7 +62,7 @@ class JournalState(JournalFold):
         self.is_finalizing = False
 
     @property
-    def pending(self) -> Pending | None:
+    def pending(self) -> PendingAction | None:
         """Return the action that is in flight."""
         return None if self.in_flight is None else _pending(self.in_flight)
 
@@ -125,9 +125,9 @@ def _text(data: Mapping[str, Any], key: str) -> str:
     return value_of(data, key, str)
 
 
-def _pending(flight: InFlight) -> Pending:
+def _pending(flight: InFlight) -> PendingAction:
     data = flight.data
-    return Pending(
+    return PendingAction(
         seq=flight.seq, action=_text(data, "action"), target=_text(data, "target"), data=data, at_ms=flight.at_ms
     )
 

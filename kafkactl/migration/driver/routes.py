@@ -16,7 +16,7 @@ from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.forward import plan_forward
 from kafkactl.migration.steps.rollback import plan_rollback
-from kafkactl.migration.steps.rollback_case import Remembered, started_again
+from kafkactl.migration.steps.rollback_case import JournalFacts, started_again
 from kafkactl.migration.steps.step import File, Move, Progress, Step
 
 
@@ -34,9 +34,9 @@ class RollbackRoute:
         return StepPlan(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
 
 
-def remembered_of(recorded: JournalState) -> Remembered:
+def remembered_of(recorded: JournalState) -> JournalFacts:
     """Return the facts of a journal that the plans ask for."""
-    return Remembered(
+    return JournalFacts(
         goes_back=recorded.goal == BACK,
         begun=frozenset(target for action, target in recorded.unfinished if action == Move.RESTART_NODE),
         wiped=frozenset(target for action, target in recorded.done if action == Move.WIPE_DISK),

@@ -12,7 +12,16 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, cast
 
 from kafkactl.change.clock import Deadline
-from kafkactl.change.engine import End, Engine, Journey, Ready, StepResult, Taken, Verification, out_of_time
+from kafkactl.change.engine import (
+    End,
+    Engine,
+    Journey,
+    PreparedStep,
+    StepOutcome,
+    StepResult,
+    Verification,
+    out_of_time,
+)
 from kafkactl.change.journal import FAILED, WITHDRAWN
 from kafkactl.change.progress import Event
 from kafkactl.core.errors import KafkactlError, RefusedError, UnreachableError
@@ -22,7 +31,7 @@ from kafkactl.core.wording import counted
 from kafkactl.migration.driver.actions import Applied
 from kafkactl.migration.driver.gate import boot_left_ms, is_blind, limit_of, new_strays, why_closed
 from kafkactl.migration.driver.guards import Guard, NoGuard
-from kafkactl.migration.driver.journal import BACK, FORWARD, JournalState, Pending
+from kafkactl.migration.driver.journal import BACK, FORWARD, JournalState, PendingAction
 from kafkactl.migration.driver.moves import (
     ACTS,
     CONFIRMED_ALREADY,
@@ -95,14 +104,14 @@ class _Way:
 
 
 @frozen
-class Observed:
+class ObservedMigration:
     """An observation, and the plan that was made of it and of what the journal remembered then."""
 
     seen: Observation
     route: StepPlan
 
 
-class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
+class MigrationJourney(Journey[ObservedMigration, StepPlan, Step, Applied]):
     """Run of a migration: what was observed, and which gates were passed."""
 
     def __init__(self, context: RunContext, way: _Way, guard: Guard, ask: Ask) -> None:
@@ -113,9 +122,9 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         self.state: str | None = None
         self.watch = StepWatch(context)
         self.seen_done: set[tuple[str, str]] = set()
-        self._earlier: Pending | None = None  # the open intent of an earlier run
+        self._earlier: PendingAction | None = None  # the open intent of an earlier run
 
-    def observe(self) -> Observed:
+    def observe(self) -> ObservedMigration:
         """Return the present observation and what follows from it.
 
         Raises RefusedError if another driver moves the migration.
@@ -131,7 +140,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             self.known = found.route.state
         return found
 
-    def _observe_once(self) -> Observed:
+    def _observe_once(self) -> ObservedMigration:
         """Observe once, after a wait for a ZooKeeper that is away for a moment."""
         context, away = self.context, None
         while True:
@@ -150,7 +159,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             self.state = route.state
             if self.run.began:
                 context.journal.append("state", {"state": route.state, "time_ms": seen.time_ms})
-        return Observed(seen=seen, route=route)
+        return ObservedMigration(seen=seen, route=route)
 
     def _state_words(self, route: StepPlan) -> str:
         """Return the position of the run.
@@ -170,7 +179,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         self._wait("ZooKeeper to answer again", error.message)
         self.context.world.clock.sleep_ms(self.context.patience.observe_every_ms)
 
-    def plan(self, seen: Observed) -> StepPlan:
+    def plan(self, seen: ObservedMigration) -> StepPlan:
         """Return the plan with the outcome for this run: refused, reached, or with a step to do."""
         route, way = seen.route, self.way
         if blockers(route.findings) or route.outcome is Outcome.REFUSED:
@@ -204,7 +213,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         seen = "; ".join(finding.message for finding in blockers(plan.findings)[:1]) or plan.state
         self._wait("the cluster to be in a state from which the next step can be taken", seen)
 
-    def resume(self, seen: Observed) -> Observed | End:
+    def resume(self, seen: ObservedMigration) -> ObservedMigration | End:
         """Settle by the observation what an earlier run left open, after the next step begins."""
         recorded = self.context.journal.recorded
         self._earlier = recorded.pending
@@ -212,10 +221,10 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             return self.run.refused((stop, *seen.route.findings), None)
         return seen
 
-    def admit(self, plan: StepPlan, seen: Observed) -> Ready | End | None:
+    def admit(self, plan: StepPlan, seen: ObservedMigration) -> PreparedStep | End | None:
         """Admit a step if nothing stops it, the lock is still held, and the other nodes answer right now."""
         ready = self._admitted(plan, seen)
-        if not isinstance(ready, Ready):
+        if not isinstance(ready, PreparedStep):
             return ready
         lost = self.watch.lock_lost()
         silent = self.watch.fell_silent(ready.seen.seen, ready.step)
@@ -225,7 +234,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             return self.run.refused((*ready.plan.findings, found), ready.seen)
         return ready
 
-    def _admitted(self, plan: StepPlan, seen: Observed) -> Ready | End | None:
+    def _admitted(self, plan: StepPlan, seen: ObservedMigration) -> PreparedStep | End | None:
         """Admit a step if nothing stops it in two observations and the operator does not refuse it.
 
         Return None if another step is next by now.
@@ -253,13 +262,13 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             times = 0 if found else times + 1
         if (refusal := self.ask(seen.route, step)) is not None:
             return self.run.refused((*plan.findings, refusal), seen)
-        return Ready(step=step, plan=plan, seen=seen)
+        return PreparedStep(step=step, plan=plan, seen=seen)
 
-    def begin(self, ready: Ready) -> Mapping[str, Any]:
+    def begin(self, ready: PreparedStep) -> Mapping[str, Any]:
         """Return the goal, and which migration this is."""
         return {"goal": self.goal, "until": self.way.until, "migration": self.way.identity}
 
-    def begun(self, ready: Ready) -> None:
+    def begun(self, ready: PreparedStep) -> None:
         """Record the first state, every node's own file, and what the operator agreed to."""
         journal, files = self.context.journal, self.context.files
         self.run.began = True
@@ -273,19 +282,19 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         for line in files.settle(journal, ready.seen.seen, ready.plan.steps):
             self.context.tell(Event(kind="note", text=line, state=self.state))
 
-    def prepare(self, ready: Ready) -> None:
+    def prepare(self, ready: PreparedStep) -> None:
         """Save the last copies through the guard."""
         step: Step = ready.step
         self.guard.pass_by(ready.seen.seen, ready.seen.route, step)
         self.context.tell(Event(kind="action", text=f"{step.action} {step.target}", state=self.state))
 
-    def intent(self, ready: Ready) -> Mapping[str, Any]:
+    def intent(self, ready: PreparedStep) -> Mapping[str, Any]:
         """Return the action; `irreversible` if it cannot be undone."""
         step: Step = ready.step
         irreversible = {"irreversible": True} if step.file is File.FINAL else {}
         return {"action": step.action.value, "target": step.target, **step_entry(step), **irreversible}
 
-    def send(self, ready: Ready, seq: int) -> Applied:
+    def send(self, ready: PreparedStep, seq: int) -> Applied:
         """Send the action, unless a node that an earlier run started comes up automatically."""
         step: Step = ready.step
         came_up = self._comes_up(step, self.context.journal.recorded.starting.get((step.target, phase_of(step))))
@@ -295,7 +304,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             return Applied(came_up=True, evidence={"started_by": "an earlier run"})
         return self._act(step, seq, ready.seen.seen)
 
-    def verify(self, ready: Ready, answer: Applied) -> Verification:
+    def verify(self, ready: PreparedStep, answer: Applied) -> Verification:
         """Check the gate of a step, observed open twice."""
         context, step = self.context, ready.step
         if answer.unknown:
@@ -317,7 +326,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         entry = {"evidence": answer.evidence, "state": self.state, "seen": not unseen}
         return Verification(result=StepResult.DONE, data=entry, label="asked" if unseen else "")
 
-    def noted(self, taken: Taken) -> None:
+    def noted(self, taken: StepOutcome) -> None:
         """Report one line a step."""
         words = "asked for, and not to be seen from here" if taken.label else taken.word
         kind = "failed" if taken.result is StepResult.FAILED else "done"

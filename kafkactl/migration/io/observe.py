@@ -27,7 +27,7 @@ from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.io.lock import observe_lock
 from kafkactl.migration.io.observe_nodes import NodeAnswers, ask_nodes
 from kafkactl.migration.io.observe_places import PlaceFacts, observe_places
-from kafkactl.migration.io.saved import Captured
+from kafkactl.migration.io.saved import CapturedMigration
 from kafkactl.migration.observed.driver_lock import LockSeen
 from kafkactl.migration.observed.observation import Observation, ServerSeen
 from kafkactl.migration.observed.raw import RawNode, RawObservation
@@ -57,7 +57,7 @@ def observe(
     asks_zookeeper_brokers: bool = True,
     with_logs: bool = True,
     clock: Clock | None = None,
-) -> Captured:
+) -> CapturedMigration:
     """Observe everything that the inventory names.
 
     A broker on ZooKeeper logs an error for each DescribeQuorum: who looks again and again leaves that question out
@@ -86,7 +86,7 @@ def observe(
         nodes=nodes,
         findings=(*looking.findings, *(finding for place in places.values() for finding in place.findings)),
     )
-    return Captured(raw=raw, znodes=None if tree is None else _absolute(tree), logs=logs)
+    return CapturedMigration(raw=raw, znodes=None if tree is None else _absolute(tree), logs=logs)
 
 
 def _of_this_cluster(nodes: tuple[RawNode, ...], cluster_id: str | None) -> tuple[RawNode, ...]:

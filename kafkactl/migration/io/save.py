@@ -17,7 +17,7 @@ from kafkactl.files.whole_file import make_folders, whole_folder
 from kafkactl.metadata.io.source import LogFile
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.redact import redact_runs
-from kafkactl.migration.io.saved import LOGS, OBSERVATION, ZNODES, Captured
+from kafkactl.migration.io.saved import LOGS, OBSERVATION, ZNODES, CapturedMigration
 from kafkactl.migration.observed.raw import render_observation
 from kafkactl.migration.observed.redact import redact_observation
 from kafkactl.migration.zktree.redact import redact_znodes
@@ -26,7 +26,7 @@ from kafkactl.migration.zktree.znode import encode_znodes
 _FILE_MODE = 0o600
 
 
-def save_observation(folder: str, captured: Captured, *, include_secrets: bool = False) -> None:
+def save_observation(folder: str, captured: CapturedMigration, *, include_secrets: bool = False) -> None:
     """Write the captured observation into a new or empty folder.
 
     Raises RefusedError `observation-folder-in-use`, FailedError `observation-not-written`, and what reading the logs
@@ -67,7 +67,7 @@ def _not_written(folder: str, error: OSError | ValueError) -> FailedError:
     return FailedError(f"the observation cannot be written to {folder}: {words}", id="observation-not-written")
 
 
-def _write(work: Path, captured: Captured, *, include_secrets: bool) -> None:
+def _write(work: Path, captured: CapturedMigration, *, include_secrets: bool) -> None:
     raw = captured.raw if include_secrets else redact_observation(captured.raw)
     _file(work / OBSERVATION, [render_observation(raw)])
     if captured.znodes is not None:

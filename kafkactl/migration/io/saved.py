@@ -35,7 +35,7 @@ LOGS: Final = "metadata"
 
 
 @frozen
-class Captured:
+class CapturedMigration:
     """Content of an observation or of its folder: answers, znodes (None: not observed), logs by id.
 
     `findings` name the unread parts. Nothing has been made of the logs yet.
@@ -52,7 +52,7 @@ def load_observation(folder: str) -> Observation:
     return observation_from(load_captured(folder))
 
 
-def observation_from(captured: Captured) -> Observation:
+def observation_from(captured: CapturedMigration) -> Observation:
     """Return the observation from captured content, live or from a folder: its logs are read now."""
     findings = list(captured.findings)
     logs: dict[int, LogFacts] = {}
@@ -65,7 +65,7 @@ def observation_from(captured: Captured) -> Observation:
     return changed(observation, mirror=mirror_of(observation, captured.logs))
 
 
-def load_captured(folder: str) -> Captured:
+def load_captured(folder: str) -> CapturedMigration:
     """Read the files of a folder, the logs but for their names.
 
     Raises InputError: `no-observation` (nothing of one is there), `input-file-unreadable`, `invalid-observation`,
@@ -95,7 +95,7 @@ def load_captured(folder: str) -> Captured:
         znodes = saved.znodes if saved.is_whole else None
         findings += saved.findings
     logs = dict(observed_logs(place / LOGS, findings)) if LOGS in names else {}
-    return Captured(raw=raw, znodes=znodes, logs=logs, findings=tuple(findings))
+    return CapturedMigration(raw=raw, znodes=znodes, logs=logs, findings=tuple(findings))
 
 
 def _names(place: Path) -> frozenset[str]:

@@ -22,7 +22,7 @@ from kafkactl.migration.state.names import State
 from kafkactl.migration.steps import m0, m2, m3, m4, m5, m7, m10
 from kafkactl.migration.steps.definition import Undo
 from kafkactl.migration.steps.refusals import objections
-from kafkactl.migration.steps.rollback_case import NOTHING, Remembered, RollbackCase, controller_ids
+from kafkactl.migration.steps.rollback_case import NOTHING, JournalFacts, RollbackCase, controller_ids
 from kafkactl.migration.steps.step import Move, Progress, Step, Way, numbered
 from kafkactl.migration.steps.table import ObservedState, state_of_evidence
 
@@ -35,7 +35,7 @@ def plan_rollback(
     inventory: Inventory | None = None,
     *,
     accepted: frozenset[str] = frozenset(),
-    remembered: Remembered = NOTHING,
+    remembered: JournalFacts = NOTHING,
 ) -> Way:
     """Return the rollback from the observed state. Never raises for what was observed.
 
@@ -52,7 +52,7 @@ def rollback_of(
     inventory: Inventory | None = None,
     *,
     accepted: frozenset[str] = frozenset(),
-    remembered: Remembered = NOTHING,
+    remembered: JournalFacts = NOTHING,
 ) -> Way:
     """Return the rollback from evidence that was gathered already."""
     found = objections(e, observed, accepted)

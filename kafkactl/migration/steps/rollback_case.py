@@ -20,7 +20,7 @@ from kafkactl.migration.steps.step import File, Move, Step
 
 
 @frozen
-class Remembered:
+class JournalFacts:
     """The facts of a journal that plans ask for.
 
     `goes_back`: a rollback was begun and not ended. `begun` are the nodes (`broker 2`) whose restart was begun and
@@ -34,7 +34,7 @@ class Remembered:
     waited: bool = False
 
 
-NOTHING = Remembered()
+NOTHING = JournalFacts()
 
 
 @frozen
@@ -44,7 +44,7 @@ class RollbackCase:
     evidence: Evidence
     state: State
     inventory: Inventory | None
-    remembered: Remembered = NOTHING
+    remembered: JournalFacts = NOTHING
 
     @property
     def controller_ids(self) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ def controller_ids(e: Evidence, inventory: Inventory | None) -> tuple[int, ...]:
 
 
 def started_again(
-    inventory: Inventory, observation: Observation, remembered: Remembered, files: Mapping[Role, File]
+    inventory: Inventory, observation: Observation, remembered: JournalFacts, files: Mapping[Role, File]
 ) -> Iterator[Step]:
     """Yield starts of nodes that an earlier run stopped: a plan from an observation does not know who stopped them."""
     for listed in inventory.nodes:

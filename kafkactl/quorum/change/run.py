@@ -12,7 +12,17 @@ from dataclasses import replace
 from typing import Any
 
 from kafkactl.change.clock import Clock, Deadline
-from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepResult, Taken, Verification, out_of_time
+from kafkactl.change.engine import (
+    End,
+    Engine,
+    Journey,
+    PreparedStep,
+    StepOutcome,
+    StepResult,
+    UnsentRequest,
+    Verification,
+    out_of_time,
+)
 from kafkactl.change.journal import Journal, RunJournal
 from kafkactl.change.progress import Event, ProgressCallback, in_silence
 from kafkactl.cluster.quorum.liveness import is_steady
@@ -150,7 +160,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         """Return True unless the step is a wait."""
         return step.action is not Action.WAIT
 
-    def admit(self, plan: QuorumChange, seen: QuorumState) -> Ready | End | None:
+    def admit(self, plan: QuorumChange, seen: QuorumState) -> PreparedStep | End | None:
         """Return the first step that changes something, once its gate is open."""
         first = plan.steps[0]
         self.tell(Event(kind="plan", text=f"{len(plan.steps)} steps", step=first, state=seen))
@@ -173,7 +183,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         self.endpoints = self._endpoints_of(step, seen)
         if step.action is Action.ADD and not self.endpoints:
             return self.run.refused((*plan.findings, _no_endpoint(step, seen)), seen)
-        return Ready(step=step, plan=plan, seen=seen)
+        return PreparedStep(step=step, plan=plan, seen=seen)
 
     def _caught_up(self, wait: Step, plan: QuorumChange, seen: QuorumState) -> End | bool | None:
         """Wait until a candidate has caught up: None if it has, True if the run has to observe again."""
@@ -191,29 +201,29 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
             return ()
         return self.goal.endpoints.get(step.key) or self.port.endpoints_of(step.key.node_id, state)
 
-    def begin(self, ready: Ready) -> Mapping[str, Any]:
+    def begin(self, ready: PreparedStep) -> Mapping[str, Any]:
         """Return the goal, and the voters now."""
         return begin_entry(self.goal.description, ready.seen)
 
-    def intent(self, ready: Ready) -> Mapping[str, Any]:
+    def intent(self, ready: PreparedStep) -> Mapping[str, Any]:
         """Return the step, and the voter sets from here on."""
         self.planned_voter_sets = planned_sets(ready.plan.steps)
         return step_entry(ready.step, ready.seen, sets=self.planned_voter_sets, unread_ms=self.port.unread_ms)
 
-    def send(self, ready: Ready, seq: int) -> Answer | NotSent:
+    def send(self, ready: PreparedStep, seq: int) -> Answer | UnsentRequest:
         """Return the one request of the step."""
         self.tell(Event(kind="send", text=_words(ready.step), step=ready.step, state=ready.seen))
         self.sent_at_ms = self.watcher.now_ms()
         try:
             return self.port.send(ready.step, self.endpoints)
         except (UnreachableError, RefusedError) as error:
-            return NotSent(error=error)
+            return UnsentRequest(error=error)
 
     def answered(self, answer: Answer) -> Mapping[str, Any]:
         """Return the entry for the answer, or for a missing answer."""
         return answer_entry(answer)
 
-    def verify(self, ready: Ready, answer: Answer) -> Verification:
+    def verify(self, ready: PreparedStep, answer: Answer) -> Verification:
         """Check the outcome of the step against the voter sets."""
         step, unread_ms = ready.step, self.port.unread_ms
         if step.leader_leaves:
@@ -221,7 +231,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         found, seen = watch_outcome(self.watcher, step, answer, sent_at_ms=self.sent_at_ms, unread_ms=unread_ms)
         return _verification(found, seen or ready.seen)
 
-    def not_sent(self, ready: Ready, error: KafkactlError) -> Finding:
+    def not_sent(self, ready: PreparedStep, error: KafkactlError) -> Finding:
         """Return the finding that no node could be reached."""
         return not_sent(ready.step, error)
 
@@ -245,7 +255,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         if self.tried is not None and is_applied(self.tried, seen):
             self.run.note(self.tried, StepResult.DONE)
 
-    def noted(self, taken: Taken) -> None:
+    def noted(self, taken: StepOutcome) -> None:
         """Report the end of a step in one line."""
         step = _shown(taken)
         self.tell(Event(kind="done", text=_words(step), step=step, state=self.watcher.last))
@@ -323,7 +333,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
             return state
 
 
-def _shown(taken: Taken) -> Step:
+def _shown(taken: StepOutcome) -> Step:
     step: Step = taken.step
     return replace(step, state=StepState(taken.result.value))
 

@@ -21,9 +21,9 @@ from kafkactl.quorum.recover.folders import Adoption
 from kafkactl.quorum.recover.losses import Losses
 from kafkactl.quorum.recover.lost_end import LostEnd, lost_end
 from kafkactl.quorum.recover.rank import BROKER, SHOWN, UNKNOWN, OldVoter, ranked, role_of
-from kafkactl.quorum.recover.request import Read, Request
+from kafkactl.quorum.recover.request import RecoveryInput, Request
 from kafkactl.quorum.recover.seen import MOST_NAMED, DiskSeen, FolderKind, all_folders
-from kafkactl.quorum.recover.settings import Expiring
+from kafkactl.quorum.recover.settings import ExpiringPartition
 from kafkactl.quorum.recover.tails import check_tails, start_step
 from kafkactl.quorum.recover.target_checks import check_place
 
@@ -37,7 +37,7 @@ class Case:
     """Input of the checks. `recovered` is the image as it will be written, `image` that of the source."""
 
     request: Request
-    read: Read
+    read: RecoveryInput
     source: DiskSeen
     image: Image
     recovered: Image
@@ -46,7 +46,7 @@ class Case:
     adoption: Adoption
     adopted: int
     is_behind: bool
-    expiring: tuple[Expiring, ...]
+    expiring: tuple[ExpiringPartition, ...]
     node_id: int | None
     has_endpoints: bool
     offset: int
@@ -338,7 +338,7 @@ def _retention(case: Case) -> Iterator[Finding]:
         )
 
 
-def _named(expiring: Iterable[Expiring]) -> list[str]:
+def _named(expiring: Iterable[ExpiringPartition]) -> list[str]:
     return [f"{held.folder.topic}-{held.folder.partition} ({held.setting}={held.value})" for held in expiring]
 
 

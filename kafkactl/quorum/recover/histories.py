@@ -8,7 +8,7 @@ from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.lineage import BatchIndex
-from kafkactl.metadata.verify.histories import Parting, Verdict, divergence_findings, parting
+from kafkactl.metadata.verify.histories import DivergentLog, Verdict, divergence_findings, parting
 from kafkactl.quorum.recover.seen import DiskSeen
 
 FATAL = frozenset({Verdict.COMMITTED, Verdict.ONE_LEADER, Verdict.FOUNDED_TWICE})
@@ -44,7 +44,7 @@ def _compared(disks: Sequence[DiskSeen]) -> list[ComparedDisk]:
     ]
 
 
-def partings_of(disks: Sequence[DiskSeen], source: DiskSeen) -> list[Parting]:
+def partings_of(disks: Sequence[DiskSeen], source: DiskSeen) -> list[DivergentLog]:
     """Return the relation of each disk to the source, but for logs that are equal up to the shorter end."""
     compared = _compared(disks)
     against = next((disk for disk in compared if disk.path == source.path), None)

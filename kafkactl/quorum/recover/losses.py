@@ -113,7 +113,7 @@ def stray_dict(folder: PartitionFolder) -> RecoverStray:
 
 
 @frozen
-class Compared:
+class ImageDifferences:
     """Differences of a better disk's image from the source's."""
 
     topics_missing: tuple[str, ...] = ()
@@ -126,11 +126,11 @@ class Compared:
     others: tuple[OtherDict, ...] = ()
 
 
-_NOTHING: Final = Compared()
+_NOTHING: Final = ImageDifferences()
 _SILENT: Final = frozenset({"voters", "kraft_version", "producer_ids", "transaction"})  # the plan sets them anyway
 
 
-def compared(recovered: Image, newer: Image | None) -> Compared:
+def compared(recovered: Image, newer: Image | None) -> ImageDifferences:
     """Return the differences in the form of an answer, without secrets."""
     if newer is None or newer is recovered:
         return _NOTHING
@@ -142,7 +142,7 @@ def compared(recovered: Image, newer: Image | None) -> Compared:
     missing = tuple(_name(topic) for topic in topics if topic.change is not Change.REMOVED)
     added = [partition.key for partition in partitions if partition.change is Change.ADDED]
     named = {key: parts.pop(key, []) for key in ("configs", "acls", "scram", "client_quotas")}
-    return Compared(
+    return ImageDifferences(
         topics_missing=missing,
         partitions_missing=tuple(added),
         topics_removed=tuple(_name(topic) for topic in topics if topic.change is Change.REMOVED),
@@ -159,12 +159,12 @@ def compared(recovered: Image, newer: Image | None) -> Compared:
     )
 
 
-def with_tails(newer: Compared, tails: Iterable[Compared], recovered: Image) -> Compared:
+def with_tails(newer: ImageDifferences, tails: Iterable[ImageDifferences], recovered: Image) -> ImageDifferences:
     """Return the losses with those of diverging tails: an entity that the recovered image has anyway is not missing."""
     names = set(recovered.topic_ids)
     for tail in tails:
         partitions = [name for name in tail.partitions_missing if not _has(recovered, name)]
-        newer = Compared(
+        newer = ImageDifferences(
             topics_missing=(*newer.topics_missing, *(name for name in tail.topics_missing if name not in names)),
             partitions_missing=(*newer.partitions_missing, *partitions),
             topics_removed=newer.topics_removed,

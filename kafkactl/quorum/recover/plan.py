@@ -30,7 +30,7 @@ from kafkactl.quorum.recover.folders import (
     strays,
     topics_without_data,
 )
-from kafkactl.quorum.recover.losses import Compared, Losses, compared, with_tails
+from kafkactl.quorum.recover.losses import ImageDifferences, Losses, compared, with_tails
 from kafkactl.quorum.recover.rank import (
     SHOWN,
     OldVoter,
@@ -44,7 +44,7 @@ from kafkactl.quorum.recover.rank import (
 )
 from kafkactl.quorum.recover.remarks import remarks
 from kafkactl.quorum.recover.repairs import Repairs, merged, raised, repairs_of, with_tiering
-from kafkactl.quorum.recover.request import Read, Request
+from kafkactl.quorum.recover.request import RecoveryInput, Request
 from kafkactl.quorum.recover.seen import DiskSeen, PartitionFolder, all_folders
 from kafkactl.quorum.recover.settings import AdoptedSettings, expiring, settings_of_adopted, tiered_topics, untiered
 
@@ -88,7 +88,7 @@ class RecoveryPlan:
     """A recovery before it is carried out. `result` is None if it is refused."""
 
     request: Request
-    read: Read
+    read: RecoveryInput
     outcome: Outcome
     cluster_id: str | None
     source: DiskSeen
@@ -104,7 +104,7 @@ class RecoveryPlan:
     findings: tuple[Finding, ...]
 
 
-def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
+def plan_recovery(request: Request, read: RecoveryInput) -> RecoveryPlan:
     """Return the plan, `planned` or `refused` with every reason.
 
     `read.images` has the image of the source (`rank.choose_source`) and of the best disk. Raises InputError as
@@ -243,7 +243,7 @@ def _losses(
     empty: Sequence[Topic],
     source: DiskSeen,
     best: DiskSeen,
-    newer: Compared,
+    newer: ImageDifferences,
     unknown: bool,
 ) -> Losses:
     """Return the losses after the repairs, by the better disk and by the folders on brokers' disks."""

@@ -9,10 +9,10 @@ from typing import Final
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.verify.histories import Parting
+from kafkactl.metadata.verify.histories import DivergentLog
 from kafkactl.quorum.recover.histories import FATAL
-from kafkactl.quorum.recover.losses import Compared
-from kafkactl.quorum.recover.seen import Answering, DiskImage, DiskSeen, RecoveryTarget
+from kafkactl.quorum.recover.losses import ImageDifferences
+from kafkactl.quorum.recover.seen import AnsweringAddress, DiskImage, DiskSeen, RecoveryTarget
 
 RAISE: Final = 1_000_000
 """By how much offset and epoch are raised: an isolated 3.9 voter raises its epoch about once in 2.5 s, so a month."""
@@ -56,8 +56,8 @@ class Request:
 class Tail:
     """The difference of a disk's log from the source's, and what the log's records from there on change."""
 
-    parting: Parting
-    changes: Compared
+    parting: DivergentLog
+    changes: ImageDifferences
     change_count: int
 
     @property
@@ -77,7 +77,7 @@ class Tail:
 
 
 @frozen
-class Read:
+class RecoveryInput:
     """Input of a recovery: all disks, the images of the source and of the best disk, tails that diverge.
 
     `findings` are those about the directories, for any purpose.
@@ -91,7 +91,7 @@ class Read:
     disks: tuple[DiskSeen, ...]
     images: Mapping[str, DiskImage] = field(default_factory=dict)
     tails: tuple[Tail, ...] = ()
-    answering: tuple[Answering, ...] = ()
+    answering: tuple[AnsweringAddress, ...] = ()
     target_entries: tuple[str, ...] | None = None
     target_inside: str | None = None
     target_plan: str | None = None

@@ -140,7 +140,7 @@ class RecoveryTarget:
 
 
 @frozen
-class Answering:
+class AnsweringAddress:
     """An address of the old voters at which a controller answered. `node_id` None if it did not say."""
 
     address: str

@@ -96,7 +96,7 @@ def untiered(image: Image, tiered: Collection[Uuid]) -> tuple[str, ...]:
 
 
 @frozen
-class Expiring:
+class ExpiringPartition:
     """A partition on a disk of which the retention in force would remove the oldest data at the next check.
 
     `is_default`: neither the topic nor the brokers have a setting in the image, so `value` is Kafka's default.
@@ -110,7 +110,7 @@ class Expiring:
 
 def expiring(
     image: Image, folders: Sequence[PartitionFolder], *, now_ms: int, alive_ms: int | None = None
-) -> list[Expiring]:
+) -> list[ExpiringPartition]:
     """Return the folders whose oldest segment retention would remove now.
 
     Of what the image sets itself, for the topic or for brokers, `now_ms` is compared. Where it sets nothing, Kafka's
@@ -128,20 +128,24 @@ def expiring(
     return sorted(found, key=lambda held: (held.folder.topic, held.folder.partition, held.folder.broker or -1))
 
 
-def _expires(image: Image, topic: Topic, folder: PartitionFolder, now_ms: int, alive_ms: int | None) -> Expiring | None:
+def _expires(
+    image: Image, topic: Topic, folder: PartitionFolder, now_ms: int, alive_ms: int | None
+) -> ExpiringPartition | None:
     policy = _setting(image, topic.name, folder.broker, "cleanup.policy", "log.cleanup.policy")
     if policy is not None and _DELETE not in policy[1]:
         return None
     age = _setting(image, topic.name, folder.broker, "retention.ms", "log.retention.ms")
     limit, oldest = _number(age), folder.oldest_timestamp_ms
     if age is not None and limit is not None and _is_older(oldest, now_ms - limit):
-        return Expiring(folder=folder, setting=age[0], value=age[1])
+        return ExpiringPartition(folder=folder, setting=age[0], value=age[1])
     size = _setting(image, topic.name, folder.broker, "retention.bytes", "log.retention.bytes")
     most = _number(size)
     if size is not None and most is not None and 0 < folder.oldest_bytes <= folder.size_bytes - most:
-        return Expiring(folder=folder, setting=size[0], value=size[1])
+        return ExpiringPartition(folder=folder, setting=size[0], value=size[1])
     if age is None and alive_ms is not None and _is_older(oldest, alive_ms - _DEFAULT_RETENTION_MS - _DAY_MS):
-        return Expiring(folder=folder, setting="retention.ms", value=str(_DEFAULT_RETENTION_MS), is_default=True)
+        return ExpiringPartition(
+            folder=folder, setting="retention.ms", value=str(_DEFAULT_RETENTION_MS), is_default=True
+        )
     return None
 
 

@@ -12,7 +12,7 @@ from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.core.values import Endpoint, host_port
 from kafkactl.quorum.recover.folders import Adoptable
 from kafkactl.quorum.recover.rank import LOST, OldVoter
-from kafkactl.quorum.recover.request import Read
+from kafkactl.quorum.recover.request import RecoveryInput
 from kafkactl.quorum.recover.seen import DiskSeen
 
 _OWN = " (Where a copy was shown, name the broker's own directory, on its host.)"
@@ -42,7 +42,7 @@ class Step:
 class Way:
     """Values for the texts of the steps."""
 
-    read: Read
+    read: RecoveryInput
     voters: tuple[OldVoter, ...]
     brokers: tuple[int, ...]
     brokers_run: bool

@@ -18,7 +18,7 @@ from kafkactl.quorum.recover.seen import MOST_NAMED
 
 
 @frozen
-class Stranded:
+class LeaderlessPartitions:
     """Partitions without a leader, by name. `electable` have a replica on a broker that is there, `bare` have none."""
 
     electable: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Stranded:
         return {"partitions": self.first_names, "without_replica": list(self.bare[:MOST_NAMED])}
 
 
-def without_leader(image: Image) -> Stranded:
+def without_leader(image: Image) -> LeaderlessPartitions:
     """Return the partitions without a leader, or whose leader is fenced or not registered."""
     alive = {id for id, broker in image.brokers.items() if not broker.fenced}
     electable: list[tuple[str, int]] = []
@@ -73,16 +73,16 @@ def without_leader(image: Image) -> Stranded:
             if state[LEADER_AT] not in alive:
                 found = bare if alive.isdisjoint(state[REPLICAS_AT]) else electable
                 found.append((topic.name, number))
-    return Stranded(electable=_names(electable), bare=_names(bare))
+    return LeaderlessPartitions(electable=_names(electable), bare=_names(bare))
 
 
-def without_in_sync_disk(image: Image, lacking: Mapping[int, Collection[Uuid]]) -> Stranded:
+def without_in_sync_disk(image: Image, lacking: Mapping[int, Collection[Uuid]]) -> LeaderlessPartitions:
     """Return partitions without a disk of an eligible leader; `lacking` has the missing directories of each broker.
 
     A clean leader comes from the ISR or the eligible leader replicas (KIP-966).
     """
     if not lacking:
-        return Stranded()
+        return LeaderlessPartitions()
     shown = {
         id: {directory for directory in image.brokers[id].directories if directory not in missing}
         for id, missing in lacking.items()
@@ -99,7 +99,7 @@ def without_in_sync_disk(image: Image, lacking: Mapping[int, Collection[Uuid]]) 
             }
             if left.isdisjoint((*partition.isr, *partition.eligible_leader_replicas)):
                 (electable if left else bare).append((topic.name, number))
-    return Stranded(electable=_names(electable), bare=_names(bare))
+    return LeaderlessPartitions(electable=_names(electable), bare=_names(bare))
 
 
 def _names(found: list[tuple[str, int]]) -> tuple[str, ...]:

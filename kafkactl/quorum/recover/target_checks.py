@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.wording import first_few
-from kafkactl.quorum.recover.request import Read
+from kafkactl.quorum.recover.request import RecoveryInput
 
 _NAMES_SHOWN = 100
 
 
-def check_place(directory: str, read: Read) -> Iterator[Finding]:
+def check_place(directory: str, read: RecoveryInput) -> Iterator[Finding]:
     """Yield the refusals for a new directory that lies in a source, holds something, or has the plan of another."""
     subject = f"directory {directory}"
     if read.target_inside is not None:
@@ -47,7 +47,7 @@ def check_place(directory: str, read: Read) -> Iterator[Finding]:
         )
 
 
-def _written_by(read: Read) -> str:
+def _written_by(read: RecoveryInput) -> str:
     if read.target_plan is None:
         return ""
     return f": the recovery of {read.target_plan} wrote it, and a node has started on it or it was changed since"

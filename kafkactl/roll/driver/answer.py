@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from kafkactl.change.engine import End, StepResult, Taken
+from kafkactl.change.engine import End, StepOutcome, StepResult
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import frozen
@@ -151,7 +151,7 @@ def first_pending(steps: tuple[RollRunStep, ...]) -> int | None:
     return next((step.number for step in steps if step.state == "pending"), None)
 
 
-def _taken(journey: RollJourney, taken: Taken) -> RollRunStep:
+def _taken(journey: RollJourney, taken: StepOutcome) -> RollRunStep:
     act: Act = taken.step
     started, ended = journey.times.get(act.number, (None, None))
     return RollRunStep(

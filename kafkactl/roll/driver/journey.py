@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
+from kafkactl.change import engine
 from kafkactl.change.clock import Deadline
-from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepResult, Taken, Verification
+from kafkactl.change.engine import End, Engine, Journey, PreparedStep, StepOutcome, StepResult, Verification
 from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import Value, Verb
@@ -151,7 +152,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         """Return True unless the step only observes."""
         return step.action is not Action.VERIFY
 
-    def admit(self, plan: Decision, seen: RollCase) -> Ready | End | None:
+    def admit(self, plan: Decision, seen: RollCase) -> PreparedStep | End | None:
         """Return the act; a stop only after its gate was open in two observations, and for the time of --soak."""
         act = self.step_of(plan)
         if (refusal := self._confirmed(act, seen)) is not None:
@@ -167,7 +168,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
                     return None
             act = self.step_of(plan)
         self._skip(placed_before(act, seen, self.goal, self.progress, self._handled()))
-        return Ready(step=changed(act, number=self._next_number()), plan=plan, seen=seen)
+        return PreparedStep(step=changed(act, number=self._next_number()), plan=plan, seen=seen)
 
     def _confirmed(self, act: Act, seen: RollCase) -> Finding | None:
         """Ask the operator once before anything is done, and once before levels are raised."""
@@ -177,7 +178,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         self._is_asked.add(key)
         return self._ask(act, seen.observation.cluster_id)
 
-    def begin(self, ready: Ready) -> Mapping[str, Any]:
+    def begin(self, ready: PreparedStep) -> Mapping[str, Any]:
         """Return the goal with the releases before; a run that resumes keeps those of the first one."""
         case: RollCase = ready.seen
         record, progress, options = case.record, self.progress, list(self.goal.request.options)
@@ -191,7 +192,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         goal = {"to": self.goal.request.to, "from": before, "way": way.value}
         return {"goal": goal, "kept": self.port.kept_folder(len(self.run.journal.entries)), "options": options}
 
-    def intent(self, ready: Ready) -> Mapping[str, Any]:
+    def intent(self, ready: PreparedStep) -> Mapping[str, Any]:
         """Return the step with what is known of its nodes before their stop."""
         act, case = ready.step, ready.seen
         self._before_stop = case if act.action is Action.STOP else None
@@ -219,7 +220,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             kept[node.id] if node.id in progress.pending and node.id in kept else mark_of(case, node) for node in held
         ]
 
-    def send(self, ready: Ready, seq: int) -> Answer | NotSent:
+    def send(self, ready: PreparedStep, seq: int) -> Answer | engine.UnsentRequest:
         """Run the hooks of the act."""
         act: Act = ready.step
         self.tell(Event(kind="action", text=words(act), step=act))
@@ -228,7 +229,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             try:
                 return self.port.raise_levels(str(act.release))
             except KafkactlError as error:
-                return NotSent(error=RefusedError(error.message, id=error.id, next_step=error.advice))
+                return engine.UnsentRequest(error=RefusedError(error.message, id=error.id, next_step=error.advice))
         if not act.needs_hook:
             return {}
         return self.port.ask([self._request(act, node_id, ready.seen, seq) for node_id in act.nodes])
@@ -257,7 +258,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             return {"outcome": answer.outcome.value}
         return {"hooks": {str(id): run.to_dict() for id, run in answer.items()}} if answer else None
 
-    def verify(self, ready: Ready, answer: Answer) -> Verification:
+    def verify(self, ready: PreparedStep, answer: Answer) -> Verification:
         """Verify the effect of the act."""
         act: Act = ready.step
         if isinstance(answer, LevelChange):
@@ -432,7 +433,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             self.port.clock.sleep_ms(self.policy.interval_ms if untouched else self.policy.observe_every_ms)
             case = self.run.observe()
 
-    def noted(self, taken: Taken) -> None:
+    def noted(self, taken: StepOutcome) -> None:
         """Report the end of a step in one line."""
         act: Act = taken.step
         begun, _ = self.times.get(act.number, (self.run.journal.now_ms(), None))

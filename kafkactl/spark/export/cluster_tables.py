@@ -11,7 +11,7 @@ from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding, error_finding
 from kafkactl.core.frozen import changed
 from kafkactl.dryrun.api.logs import Chosen
-from kafkactl.metadata.dump.lines import Wanted
+from kafkactl.metadata.dump.lines import RecordFilter
 from kafkactl.metadata.io.image import LoadedImage
 from kafkactl.spark.columns import STATE_TABLES, TABLES, Columns
 from kafkactl.spark.export.answer import ExportedCluster
@@ -132,7 +132,7 @@ class ClusterTables:
             return Findings(failures)(self._logs)
         last = None if self._point.is_end else loaded.provenance.offset
         if table == "records":
-            return Records(Wanted(to_offset=last), True, failures)(self._logs)
+            return Records(RecordFilter(to_offset=last), True, failures)(self._logs)
         if table == "changes":
             return Changes(None, None, failures, to_offset=last)(self._logs)
         errors = map(failures.row, errors_of(self._logs))

@@ -24,7 +24,7 @@ from kafkactl.tiered.io.image import removed_topics, view_of_metadata
 from kafkactl.tiered.io.listing import read_listing
 from kafkactl.tiered.io.live import LiveObservation
 from kafkactl.tiered.io.observation import SavedObservation, read_observation
-from kafkactl.tiered.io.sources import MetadataReplica, Opened, SegmentFile, open_sources, without_metadata
+from kafkactl.tiered.io.sources import MetadataReplica, SegmentFile, TieredSources, open_sources, without_metadata
 from kafkactl.tiered.layouts import AUTO, layout_of
 from kafkactl.tiered.ledger import Ledger, MetadataLog
 
@@ -82,7 +82,7 @@ class Prepared:
     read, `watched` the segments of the store's listing; `is_of_one_cluster` says that ids in the sources prove it."""
 
     request: Request
-    opened: Opened
+    opened: TieredSources
     view: ClusterView
     findings: tuple[Finding, ...]
     bucket: Bucket | None
@@ -188,7 +188,7 @@ def loaded_from(found: Prepared, ledger: Ledger) -> Loaded:
 
 
 def _view(
-    request: Request, saved: SavedObservation | None, opened: Opened
+    request: Request, saved: SavedObservation | None, opened: TieredSources
 ) -> tuple[ClusterView, tuple[Finding, ...], bool]:
     """Return what is known of the cluster, the findings about its metadata log, and whether that log is proved to be of
     the cluster of the other sources."""
@@ -234,7 +234,7 @@ def _with_removed(view: ClusterView, ledger: Ledger, path: str | None) -> Cluste
     return changed(view, removed_topics=removed_topics(path, frozenset(unknown)))
 
 
-def _check_same_topic(view: ClusterView, opened: Opened, path: str | None, metadata: ClusterView | None) -> bool:
+def _check_same_topic(view: ClusterView, opened: TieredSources, path: str | None, metadata: ClusterView | None) -> bool:
     """Check that the metadata log is of the same cluster: else every topic seems to be deleted, its objects
     left over. Return True if the id of the metadata topic proves it.
 

@@ -81,7 +81,7 @@ class MetadataReplica:
 
 
 @frozen
-class Opened:
+class TieredSources:
     """Content of the sources. `logs` are replica logs of user partitions by topic id and number.
 
     `metadata_topic_ids` are the ids that replicas of the metadata topic were written with, each once.
@@ -95,7 +95,7 @@ class Opened:
     notes: tuple[str, ...] = ()
 
 
-def open_sources(paths: Iterable[str], *, needs_metadata: bool = True) -> Opened:
+def open_sources(paths: Iterable[str], *, needs_metadata: bool = True) -> TieredSources:
     """Open the sources that the paths name; only names, sizes and small files are read.
 
     Raises InputError `input-file-unreadable`, `no-remote-log-metadata`, `not-remote-log-metadata`.
@@ -141,9 +141,9 @@ class _Found:
         self.metadata_topic_ids: list[bytes] = []
         self.notes: list[str] = []
 
-    def opened(self, paths: tuple[str, ...]) -> Opened:
+    def opened(self, paths: tuple[str, ...]) -> TieredSources:
         """Return the found sources as a value."""
-        return Opened(
+        return TieredSources(
             paths=paths,
             replicas=tuple(self.replicas),
             logs=self.logs,

@@ -14,7 +14,7 @@ from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.observe import observe
 from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import Captured, load_observation, log_facts_of, observation_from
+from kafkactl.migration.io.saved import CapturedMigration, load_observation, log_facts_of, observation_from
 from kafkactl.migration.observed.observation import Mode, Observation
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.configs import ENCODER_SECRET, TOKEN_SECRET
@@ -38,7 +38,7 @@ def inventory_of(cluster: MigrationCluster) -> Inventory:
     return parse_inventory(inventory_text(cluster), file=str(cluster.workdir / "migration.toml"))
 
 
-def seen(cluster: MigrationCluster, state: str) -> tuple[Captured, Observation]:
+def seen(cluster: MigrationCluster, state: str) -> tuple[CapturedMigration, Observation]:
     captured = observe(inventory_of(cluster), timeout_ms=60_000)
     observation = observation_from(captured)
     folder = cluster.workdir / "observations" / state

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from kafkactl.cluster import followers
-from kafkactl.cluster.api.unregister import Unregistered, observe_and_plan, unregister_node
+from kafkactl.cluster.api.unregister import UnregisteredNode, observe_and_plan, unregister_node
 from kafkactl.cluster.io.view import observe_cluster_state
 from kafkactl.core.findings import Outcome
 from kafkactl.core.values import Role
@@ -24,7 +24,7 @@ def a_short_watch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def unregistered(
     cluster: UnregisteringCluster, node_id: int = DEAD_BROKER, listener: Role = Role.CONTROLLER
-) -> Unregistered:
+) -> UnregisteredNode:
     with cluster.client(listener) as client:
         state = observe_cluster_state(client).state
         _, plan = observe_and_plan(client, node_id, None)

@@ -9,7 +9,7 @@ import pytest
 from kafkactl.core.values import Role
 from kafkactl.migration.api.copy import read_copy_source
 from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import Captured, load_captured
+from kafkactl.migration.io.saved import CapturedMigration, load_captured
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.storage.partition_folders import PartitionIds
 from tests.migration.large_trees import BROKERS, TIME_MS, large_tree, topic_id
@@ -26,7 +26,7 @@ def _saved(folder: Path, partitions: int, *, at_once: bool) -> str:
     ids = PartitionIds(topic_ids={f"topic-{topic}": topic_id(topic) for topic in range(partitions // 50)})
     nodes = tuple(RawNode(id=id, role=Role.BROKER, partition_ids=ids) for id in range(1, BROKERS + 1))
     raw = RawObservation(time_ms=TIME_MS, connect="zk:2181/kafka", chroot="/kafka", nodes=nodes)
-    save_observation(str(folder), Captured(raw=raw, znodes=tuple(large_tree(partitions, at_once=at_once))))
+    save_observation(str(folder), CapturedMigration(raw=raw, znodes=tuple(large_tree(partitions, at_once=at_once))))
     return str(folder)
 
 
@@ -57,7 +57,7 @@ def test_topic_ids_of_many_topics_on_each_broker_are_read(tmp_path) -> None:
         RawNode(id=id, role=Role.BROKER, partition_ids=ids, kafka_version="3.9.2") for id in range(1, BROKERS + 1)
     )
     raw = RawObservation(time_ms=TIME_MS, connect="zk:2181/kafka", chroot="/kafka", nodes=nodes)
-    save_observation(str(tmp_path / "seen"), Captured(raw=raw, znodes=tuple(large_tree(50, at_once=True))))
+    save_observation(str(tmp_path / "seen"), CapturedMigration(raw=raw, znodes=tuple(large_tree(50, at_once=True))))
     captured = load_captured(str(tmp_path / "seen"))
     assert captured.findings == ()
     assert [node.partition_ids for node in captured.raw.nodes] == [ids] * BROKERS

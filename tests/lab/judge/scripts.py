@@ -7,7 +7,7 @@ from typing import Final
 
 from kafkactl.core.frozen import frozen
 from kafkactl.simulator.chance import Chance
-from kafkactl.simulator.profiles import PROFILES, Timed, plan_of, step
+from kafkactl.simulator.profiles import PROFILES, TimedStep, plan_of, step
 from kafkactl.simulator.profiles import Case as PlanCase
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.raft.profiles import PROFILE_3_9, PROFILE_4, US_PER_MS, Timeouts
@@ -36,7 +36,7 @@ class Generated:
     observers: tuple[int, ...]
     timeouts: Timeouts
     is_static: bool
-    plan: tuple[Timed, ...]
+    plan: tuple[TimedStep, ...]
 
 
 def generated(seed: int) -> Generated:
@@ -50,9 +50,9 @@ def generated(seed: int) -> Generated:
     duration_us = chance.between(4, 15) * 1_000_000
     low, high = chance.choice(_DELAYS)
     case = PlanCase(voters=voters, observers=observers, duration_us=duration_us, chance=chance, is_static=is_static)
-    drawn = (Timed(0, step("network", "delay", low, high)), *plan_of(profile, case))
+    drawn = (TimedStep(0, step("network", "delay", low, high)), *plan_of(profile, case))
     faults = [timed for timed in drawn if timed.step.verb not in ("clock", "settle")]
-    plan = tuple(Timed(timed.at_us // US_PER_MS * US_PER_MS, timed.step) for timed in (*faults, *_mended(case)))
+    plan = tuple(TimedStep(timed.at_us // US_PER_MS * US_PER_MS, timed.step) for timed in (*faults, *_mended(case)))
     return Generated(
         seed=seed,
         profile=profile,
@@ -64,16 +64,16 @@ def generated(seed: int) -> Generated:
     )
 
 
-def _mended(case: PlanCase) -> Iterator[Timed]:
+def _mended(case: PlanCase) -> Iterator[TimedStep]:
     """End every fault, and offer three records, a second apart."""
     at_us = case.duration_us
-    yield Timed(at_us, step("heal", None, None, True))
-    yield Timed(at_us, step("network", "loss", 0))
+    yield TimedStep(at_us, step("heal", None, None, True))
+    yield TimedStep(at_us, step("network", "loss", 0))
     for node in case.nodes:
-        yield Timed(at_us, step("resume", node))
-        yield Timed(at_us, step("start", node))
+        yield TimedStep(at_us, step("resume", node))
+        yield TimedStep(at_us, step("start", node))
     for seconds in (1, 2, 3):
-        yield Timed(at_us + seconds * 1_000_000, step("append", 1))
+        yield TimedStep(at_us + seconds * 1_000_000, step("append", 1))
 
 
 def judged(judge: RaftJudge, script: Generated) -> tuple[Outcome, Case]:

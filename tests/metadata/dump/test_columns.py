@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.log_generator import LogGenerator, Shape
 from kafkactl.metadata.dump import columns as dump_columns
 from kafkactl.metadata.dump import words as dump_words
-from kafkactl.metadata.dump.lines import LineMaker, Wanted
+from kafkactl.metadata.dump.lines import LineMaker, RecordFilter
 from kafkactl.metadata.replay.columns import frame as columns_frame
 from kafkactl.protocol.record_batch import encode_batch
 from tests.dryrun import odd_logs
@@ -41,9 +41,9 @@ def small_parts() -> Iterator[None]:
         yield
 
 
-def dumped(data: bytes, wanted: Wanted | None, *, by_columns: bool, **more: object) -> tuple[object, ...]:
+def dumped(data: bytes, wanted: RecordFilter | None, *, by_columns: bool, **more: object) -> tuple[object, ...]:
     options = {"hide": True, "piece": 1 << 30, "file": "a folder/é.log", **more}
-    maker = LineMaker(wanted or Wanted(), hide=bool(options["hide"]))
+    maker = LineMaker(wanted or RecordFilter(), hide=bool(options["hide"]))
     if not by_columns:
         maker._columns = None
     size = options["piece"]
@@ -53,7 +53,7 @@ def dumped(data: bytes, wanted: Wanted | None, *, by_columns: bool, **more: obje
     return text, problems, maker.problem_count, maker.count, maker.next_offset, str(maker.tail)
 
 
-def assert_same(data: bytes, wanted: Wanted | None = None, **more: object) -> str:
+def assert_same(data: bytes, wanted: RecordFilter | None = None, **more: object) -> str:
     found, expected = (dumped(data, wanted, by_columns=which, **more) for which in (True, False))
     lines = zip(str(found[0]).splitlines(), str(expected[0]).splitlines(), strict=False)
     assert next(((ours, plain) for ours, plain in lines if ours != plain), None) is None
@@ -158,12 +158,12 @@ SHAPES = [
     one_in(3, [None, {"TopicRecord"}, {"PartitionRecord", "NoOpRecord"}, {"PartitionChangeRecord", "LeaderChange"}]),
 )
 def test_generated_logs_give_the_lines_of_the_reference(shape, types):
-    assert_same(generated(7, **shape), Wanted(types=types and frozenset(types)))
+    assert_same(generated(7, **shape), RecordFilter(types=types and frozenset(types)))
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 0), (700, None), (None, 650), (333, 1_444), (5_000, None), (9, 3)])
 def test_range_of_offsets_gives_the_lines_of_the_reference(first, last):
-    assert_same(generated(4), Wanted(from_offset=first, to_offset=last), piece=20_000)
+    assert_same(generated(4), RecordFilter(from_offset=first, to_offset=last), piece=20_000)
 
 
 def test_unusual_batches_between_others_are_dumped():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.dump.lines import LineMaker, Wanted, control_json, record_type_names
+from kafkactl.metadata.dump.lines import LineMaker, RecordFilter, control_json, record_type_names
 from kafkactl.metadata.dump.text import record_json
 from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.metadata.log.keys import Key, KeyFilter
@@ -25,9 +25,9 @@ OTHER_ID = Uuid(bytes(15) + b"\x09")
 
 
 def dumped(
-    data: bytes, wanted: Wanted | None = None, *, hide: bool = True, **begin: Any
+    data: bytes, wanted: RecordFilter | None = None, *, hide: bool = True, **begin: Any
 ) -> tuple[list[Any], list[str]]:
-    maker = LineMaker(wanted or Wanted(), hide=hide)
+    maker = LineMaker(wanted or RecordFilter(), hide=hide)
     if begin:
         maker.begin(**begin)
     text = "".join(maker.lines([data], file="f"))
@@ -134,7 +134,7 @@ def topic_log() -> bytes:
     )
 
 
-def offsets(wanted: Wanted) -> list[int]:
+def offsets(wanted: RecordFilter) -> list[int]:
     lines, problems = dumped(topic_log(), wanted, kind="segment", base_offset=10)
     assert problems == []
     return [line["offset"] for line in lines]
@@ -143,23 +143,23 @@ def offsets(wanted: Wanted) -> list[int]:
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (Wanted(), list(range(10, 20))),
-        (Wanted(from_offset=12, to_offset=16), [12, 13, 14, 15, 16]),
-        (Wanted(from_offset=19), [19]),
-        (Wanted(to_offset=10), [10]),
-        (Wanted(types=frozenset({"TopicRecord"})), [11, 13]),
-        (Wanted(types=frozenset({"LeaderChange", "RemoveTopicRecord"})), [10, 19]),
-        (Wanted(types=frozenset({"TopicRecord"}), from_offset=12), [13]),
-        (Wanted(key=KeyFilter(Key(sorts=None, name="orders"))), [11, 12, 14, 15, 19]),
-        (Wanted(key=KeyFilter(Key(sorts=None, name="orders")), from_offset=15), [15, 19]),
-        (Wanted(key=KeyFilter(Key(sorts=frozenset({"topic"}), name="orders"))), [11, 12, 14, 15, 18, 19]),
-        (Wanted(key=KeyFilter(Key(sorts=None, name=str(OTHER_ID)))), [13, 16]),
-        (Wanted(key=KeyFilter(Key(sorts=None, name="2"))), [17]),
-        (Wanted(key=KeyFilter(Key(sorts=None, name="topic:orders:retention.ms"))), [14]),
-        (Wanted(key=KeyFilter(Key(sorts=None, name="nobody"))), []),
+        (RecordFilter(), list(range(10, 20))),
+        (RecordFilter(from_offset=12, to_offset=16), [12, 13, 14, 15, 16]),
+        (RecordFilter(from_offset=19), [19]),
+        (RecordFilter(to_offset=10), [10]),
+        (RecordFilter(types=frozenset({"TopicRecord"})), [11, 13]),
+        (RecordFilter(types=frozenset({"LeaderChange", "RemoveTopicRecord"})), [10, 19]),
+        (RecordFilter(types=frozenset({"TopicRecord"}), from_offset=12), [13]),
+        (RecordFilter(key=KeyFilter(Key(sorts=None, name="orders"))), [11, 12, 14, 15, 19]),
+        (RecordFilter(key=KeyFilter(Key(sorts=None, name="orders")), from_offset=15), [15, 19]),
+        (RecordFilter(key=KeyFilter(Key(sorts=frozenset({"topic"}), name="orders"))), [11, 12, 14, 15, 18, 19]),
+        (RecordFilter(key=KeyFilter(Key(sorts=None, name=str(OTHER_ID)))), [13, 16]),
+        (RecordFilter(key=KeyFilter(Key(sorts=None, name="2"))), [17]),
+        (RecordFilter(key=KeyFilter(Key(sorts=None, name="topic:orders:retention.ms"))), [14]),
+        (RecordFilter(key=KeyFilter(Key(sorts=None, name="nobody"))), []),
     ],
 )
-def test_requested_records_are_dumped(wanted: Wanted, expected: list[int]):
+def test_requested_records_are_dumped(wanted: RecordFilter, expected: list[int]):
     assert offsets(wanted) == expected
 
 
@@ -202,7 +202,7 @@ def encode_batch_start(offset: int) -> bytes:
 def test_missing_offsets_are_reported():
     data = topic_log()
     assert dumped(data, kind="segment", base_offset=8)[1] == ["offset-gap"]
-    maker = LineMaker(Wanted(), hide=True)
+    maker = LineMaker(RecordFilter(), hide=True)
     for base, text in (
         (10, data),
         (20, b""),

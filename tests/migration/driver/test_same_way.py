@@ -12,7 +12,7 @@ from kafkactl.core.findings import Outcome
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import remembered_of
 from kafkactl.migration.steps.rollback import plan_rollback
-from kafkactl.migration.steps.rollback_case import NOTHING, Remembered
+from kafkactl.migration.steps.rollback_case import NOTHING, JournalFacts
 from kafkactl.migration.steps.step import Move, Step
 from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.fakes.migrating_cluster import FakeCluster
@@ -27,7 +27,7 @@ def word(step: Step) -> Word:
     return step.action.value, step.target, None if step.file is None else step.file.value
 
 
-def shown(cluster: FakeCluster, remembered: Remembered = NOTHING) -> list[Word]:
+def shown(cluster: FakeCluster, remembered: JournalFacts = NOTHING) -> list[Word]:
     """Return the pending steps of the dry run."""
     plan = plan_rollback(FakeWorld(cluster).observe(), inventory_of(cluster), remembered=remembered)
     assert plan.outcome is not Outcome.REFUSED, plan.findings
@@ -95,7 +95,7 @@ def test_shown_rollback_includes_facts_from_the_journal() -> None:
     cluster.stop(2)
     cluster.nodes[1].file = (cluster.nodes[1].file or "") + "zookeeper.metadata.migration.enable=true\n"
     assert shown(cluster) == []
-    begun = Remembered(goes_back=True, begun=frozenset({"broker 2"}), wiped=frozenset({"controller 3001"}))
+    begun = JournalFacts(goes_back=True, begun=frozenset({"broker 2"}), wiped=frozenset({"controller 3001"}))
     assert shown(cluster, begun) == [
         (Move.RESTORE_CONFIG.value, "broker 1", "original"),
         (Move.RESTART_NODE.value, "broker 2", "original"),

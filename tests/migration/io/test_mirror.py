@@ -20,7 +20,7 @@ from kafkactl.migration.compare.copy import copy_compared
 from kafkactl.migration.compare.phase import LAG_ALLOWED_MS, Phase
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.io.mirror import mirror_of
-from kafkactl.migration.io.saved import Captured, load_observation, observation_from
+from kafkactl.migration.io.saved import CapturedMigration, load_observation, observation_from
 from kafkactl.migration.observed.log_facts import Mirror
 from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.observed.raw import RawObservation
@@ -41,12 +41,12 @@ def captured(tmp_path_factory):
     return {release: _captured(release, tmp_path_factory.mktemp(release)) for release in RELEASES}
 
 
-def _captured(release, place) -> Captured:
+def _captured(release, place) -> CapturedMigration:
     log = place / "__cluster_metadata-0"
     log.mkdir()
     (log / f"{0:020}.log").write_bytes(gzip.decompress((GOLDENS / release / "metadata.log.gz").read_bytes()))
     znodes = decode_znodes((GOLDENS / release / "zk.jsonl.gz").read_bytes(), file="zk.jsonl.gz").znodes
-    return Captured(raw=RawObservation(), znodes=znodes, logs={3001: open_source(str(log))})
+    return CapturedMigration(raw=RawObservation(), znodes=znodes, logs={3001: open_source(str(log))})
 
 
 def _compared(captured, *, nodes=(CONTROLLER,), changed=None) -> Comparison:

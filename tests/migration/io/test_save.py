@@ -14,7 +14,7 @@ from kafkactl.core.findings import warning
 from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import Captured, load_captured, load_observation, observation_from
+from kafkactl.migration.io.saved import CapturedMigration, load_captured, load_observation, observation_from
 from kafkactl.migration.observed.observation import Mode, ServerSeen
 from kafkactl.migration.observed.raw import RawAnswer, RawNode, RawObservation, parse_observation, render_observation
 from kafkactl.migration.zktree.znode import Znode, ZnodeAcl
@@ -27,7 +27,7 @@ from tests.secrets_scan import leaks
 SECRET = "hunter2"
 
 
-def captured(folder: Path) -> Captured:
+def captured(folder: Path) -> CapturedMigration:
     log = LogWriter()
     bootstrap(log)
     log.batch(record("ConfigRecord", ResourceType=4, ResourceName="1", Name="ssl.key.password", Value=SECRET))
@@ -64,7 +64,7 @@ def captured(folder: Path) -> Captured:
         nodes=(node, RawNode(id=2, role=Role.BROKER)),
         findings=(warning("node-not-observed", "broker 2", "it is not there", "Start it.", reason="refused"),),
     )
-    return Captured(raw=raw, znodes=(*znodes(tree, "/kafka"), more), logs={3001: open_source(str(folder))})
+    return CapturedMigration(raw=raw, znodes=(*znodes(tree, "/kafka"), more), logs={3001: open_source(str(folder))})
 
 
 def test_saved_with_secrets_it_is_the_same(tmp_path: Path):

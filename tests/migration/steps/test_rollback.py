@@ -19,7 +19,7 @@ from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.steps.epoch import EpochGate, epoch_gate
 from kafkactl.migration.steps.rollback import Step, plan_rollback
-from kafkactl.migration.steps.rollback_case import Remembered
+from kafkactl.migration.steps.rollback_case import JournalFacts
 from kafkactl.migration.steps.step import File, Move, Progress, Way
 from kafkactl.migration.steps.table import State, observed_state
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, ZK, Seen, without
@@ -248,7 +248,7 @@ def test_every_finding_of_a_rollback_is_explained() -> None:
 def test_one_broker_is_restarted_first_if_no_controller_is_elected_in_time():
     seen = _M6.but(controllers=_DOWN, holder=None, migration=None)
     waits = actions(planned(seen))
-    again = actions(planned(seen, remembered=Remembered(waited=True)))
+    again = actions(planned(seen, remembered=JournalFacts(waited=True)))
     assert waits[0] == again[2] == "wait-zookeeper-controller"
     assert again[:2] == ["restore-config 1", "restart-node 1"]
     assert "wait-broker-follows-controller 1" not in again

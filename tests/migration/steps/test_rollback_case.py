@@ -8,7 +8,7 @@ from kafkactl.core.findings import Outcome
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.steps.rollback import plan_rollback
-from kafkactl.migration.steps.rollback_case import Remembered
+from kafkactl.migration.steps.rollback_case import JournalFacts
 from kafkactl.migration.steps.step import File, Move, Way
 from tests.migration.state.states_seen import HEALTHY, MIG, ZK, Seen
 
@@ -26,7 +26,7 @@ def inventory() -> Inventory:
     return parse_inventory('[zookeeper]\nconnect = "zk:2181"\n' + "".join(nodes), file="migration.toml")
 
 
-def planned(seen: Seen, remembered: Remembered | None = None) -> Way:
+def planned(seen: Seen, remembered: JournalFacts | None = None) -> Way:
     if remembered is None:
         return plan_rollback(seen.observation(), inventory())
     return plan_rollback(seen.observation(), inventory(), remembered=remembered)
@@ -37,7 +37,7 @@ def restarted(plan: Way) -> list[int | None]:
 
 
 def test_files_that_an_earlier_run_left_behind_go_back() -> None:
-    plan = planned(_LEFT_BEHIND, Remembered(goes_back=True))
+    plan = planned(_LEFT_BEHIND, JournalFacts(goes_back=True))
     shown = [step.to_dict() for step in plan.steps if step.action is Move.RESTORE_CONFIG]
     assert [(step["target"], step["node_id"], step["file"]) for step in shown] == [
         ("broker 1", 1, "original"),
@@ -45,8 +45,8 @@ def test_files_that_an_earlier_run_left_behind_go_back() -> None:
     ]
 
 
-@pytest.mark.parametrize("remembered", [None, Remembered()], ids=["no journal", "a journal without a rollback"])
-def test_files_are_another_operators_where_no_rollback_was_begun(remembered: Remembered | None) -> None:
+@pytest.mark.parametrize("remembered", [None, JournalFacts()], ids=["no journal", "a journal without a rollback"])
+def test_files_are_another_operators_where_no_rollback_was_begun(remembered: JournalFacts | None) -> None:
     # They are reported, and left as they are: the forward way may have just begun.
     plan = planned(_LEFT_BEHIND, remembered)
     assert (plan.outcome, plan.steps) == (Outcome.NOTHING_TO_DO, ())
@@ -67,6 +67,6 @@ def test_files_are_another_operators_where_no_rollback_was_begun(remembered: Rem
 def test_only_what_the_earlier_run_stopped_is_started(
     modes: dict[int, Mode | None], begun: set[str], started: list[int]
 ) -> None:
-    plan = planned(_M0.but(modes=modes), Remembered(goes_back=True, begun=frozenset(begun)))
+    plan = planned(_M0.but(modes=modes), JournalFacts(goes_back=True, begun=frozenset(begun)))
     assert restarted(plan) == started
     assert {step.file for step in plan.steps if step.node in started} <= {File.ORIGINAL}

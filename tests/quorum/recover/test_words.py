@@ -11,7 +11,7 @@ from kafkactl.quorum.recover.folders import brokers_shown, topics_without_data
 from kafkactl.quorum.recover.losses import _has
 from kafkactl.quorum.recover.rank import OldVoter
 from kafkactl.quorum.recover.repairs import raised
-from kafkactl.quorum.recover.request import Read
+from kafkactl.quorum.recover.request import RecoveryInput
 from kafkactl.quorum.recover.seen import DiskSeen, FolderKind, PartitionFolder
 from kafkactl.quorum.recover.steps import Way, steps_of
 from tests.quorum.recover import worlds
@@ -23,9 +23,9 @@ VOTERS = (
 )
 LOG: Any = object()  # a metadata log is there; steps do not look into it
 WAY = Way(
-    read=Read(disks=(DiskSeen(path="/data/b11"),)), voters=VOTERS, brokers=(11, 12), brokers_run=False, node_id=2,
-    endpoints=(Endpoint(listener="C", host="c2", port=9093),), directory="/new", plan_file="/new.recovery.json",
-    is_dynamic=True, adopted=(), written=False,
+    read=RecoveryInput(disks=(DiskSeen(path="/data/b11"),)), voters=VOTERS, brokers=(11, 12), brokers_run=False,
+    node_id=2, endpoints=(Endpoint(listener="C", host="c2", port=9093),), directory="/new",
+    plan_file="/new.recovery.json", is_dynamic=True, adopted=(), written=False,
 )  # fmt: skip
 
 
@@ -40,7 +40,9 @@ def test_steps_are_numbered_from_1_and_the_brokers_are_checked_after_the_first()
 def test_copies_of_metadata_logs_do_not_overwrite_each_other():
     # All folders have one name: `cp -a` into one BACKUP would merge them, and keep the last log only.
     disks = tuple(DiskSeen(path=f"/data/{name}", node_id=id, log=LOG) for name, id in (("a", 2), ("b", 2), ("c", None)))
-    copies = [step.command for step in steps_of(changed(WAY, read=Read(disks=disks))) if step.action == "copy-aside"]
+    copies = [
+        step.command for step in steps_of(changed(WAY, read=RecoveryInput(disks=disks))) if step.action == "copy-aside"
+    ]
     assert copies == [
         f"mkdir -p BACKUP/{to} && cp -a /data/{name}/__cluster_metadata-0 BACKUP/{to}/"
         for name, to in (("a", "1-node-2"), ("b", "2-node-2"), ("c", "3"))
@@ -61,7 +63,7 @@ def test_check_after_a_broker_s_start_looks_at_its_folders():
         ),
     )
     disks = (DiskSeen(path="/data/b11", node_id=11, folders=live), DiskSeen(path="/data/b12", node_id=12, folders=live))
-    way = changed(WAY, read=Read(disks=disks))
+    way = changed(WAY, read=RecoveryInput(disks=disks))
     (first, _) = (step for step in steps_of(way) if step.action == "start-broker")
     last = [step for step in steps_of(way) if step.action == "verify"][-1]
     assert str(first.command).endswith(" --bootstrap-controller c2:9093 --log-dir /data/b11")
@@ -88,7 +90,7 @@ def test_voter_that_is_a_broker_too_keeps_its_partitions():
     # Wiping its disk, as that of another old voter, would delete them; and it starts with its controller.
     disks = tuple(DiskSeen(path=f"/data/{id}", node_id=id, directory_id=DIRECTORY[id], log=LOG) for id in (2, 12))
     voters = (VOTERS[0], changed(VOTERS[1], state="shown"))
-    way = changed(WAY, read=Read(disks=disks), voters=voters, brokers=(1, 2, 12))
+    way = changed(WAY, read=RecoveryInput(disks=disks), voters=voters, brokers=(1, 2, 12))
     fenced = {step.target.split(" at ")[0]: step for step in steps_of(way) if step.action == "fence-old-voter"}
     assert fenced["controller 1"].text.startswith("Withdraw the configuration of old voter 1")
     assert "keep its partition folders" in fenced["controller 2"].text

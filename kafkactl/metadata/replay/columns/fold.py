@@ -20,7 +20,14 @@ from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_re
 from kafkactl.metadata.replay.columns import tagged
 from kafkactl.metadata.replay.columns.bytes import Array, Window, places_of
 from kafkactl.metadata.replay.columns.frame import Records
-from kafkactl.metadata.replay.columns.given import Changed, Made, change, changes_of, make, partitions_of
+from kafkactl.metadata.replay.columns.given import (
+    PartitionChangeRows,
+    PartitionRows,
+    change,
+    changes_of,
+    make,
+    partitions_of,
+)
 from kafkactl.metadata.replay.columns.table import PartitionTable
 from kafkactl.metadata.replay.state import ContradictionError, State
 from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION, merged, registered
@@ -65,8 +72,8 @@ class Stretch(NamedTuple):
     changes: int = 0
     partitions: int = 0
     no_ops: int = 0
-    made: Made | None = None
-    changed: Changed | None = None
+    made: PartitionRows | None = None
+    changed: PartitionChangeRows | None = None
     careful: Mapping[int, PartitionState] = {}
 
     def clears(self) -> list[int]:

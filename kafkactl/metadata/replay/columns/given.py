@@ -25,7 +25,7 @@ LISTS: Final = {
 }
 
 
-class Made(NamedTuple):
+class PartitionRows(NamedTuple):
     """PartitionRecords. `at` is that of `tagged.Given`."""
 
     place: Array
@@ -33,12 +33,12 @@ class Made(NamedTuple):
     at: Array
     epochs: Array  # where leader, leader epoch and partition epoch stand
 
-    def only(self, which: Array | slice) -> Made:
+    def only(self, which: Array | slice) -> PartitionRows:
         """Return some of the partitions."""
-        return Made(self.place[which], self.row[which], _columns(self.at, which), self.epochs[which])
+        return PartitionRows(self.place[which], self.row[which], _columns(self.at, which), self.epochs[which])
 
 
-class Changed(NamedTuple):
+class PartitionChangeRows(NamedTuple):
     """PartitionChangeRecords. `at` is that of `tagged.Given`, `gives` marks which of its rows have anything."""
 
     place: Array
@@ -46,9 +46,9 @@ class Changed(NamedTuple):
     at: Array
     gives: Array
 
-    def only(self, which: Array | slice) -> Changed:
+    def only(self, which: Array | slice) -> PartitionChangeRows:
         """Return some of the changes."""
-        return Changed(self.place[which], self.row[which], _columns(self.at, which), self.gives)
+        return PartitionChangeRows(self.place[which], self.row[which], _columns(self.at, which), self.gives)
 
 
 def _columns(at: Array, which: Array | slice) -> Array:
@@ -58,7 +58,9 @@ def _columns(at: Array, which: Array | slice) -> Array:
     return found
 
 
-def changes_of(window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array) -> tuple[Changed, Array]:
+def changes_of(
+    window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array
+) -> tuple[PartitionChangeRows, Array]:
     """Return the changes, and mark those that the columns cannot fold."""
     given = tagged.changes(window, heads.only(own))
     at, irregular = given.at, given.irregular
@@ -68,14 +70,16 @@ def changes_of(window: Window, heads: tagged.Heads, place: Array, rows: Array, o
         irregular |= _do_not_fit(window, at)
     if gives[tagged.RECOVERY]:
         irregular |= _are_unknown(window, at[tagged.RECOVERY])
-    return Changed(place[own], rows[own], at, gives), irregular
+    return PartitionChangeRows(place[own], rows[own], at, gives), irregular
 
 
-def partitions_of(window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array) -> tuple[Made, Array]:
+def partitions_of(
+    window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array
+) -> tuple[PartitionRows, Array]:
     """Return the partitions, and mark those that the columns cannot fold."""
     given, epochs = tagged.partitions(window, heads.only(own))
     irregular = given.irregular | _do_not_fit(window, given.at) | _are_unknown(window, given.at[tagged.RECOVERY])
-    return Made(place[own], rows[own], given.at, epochs), irregular
+    return PartitionRows(place[own], rows[own], given.at, epochs), irregular
 
 
 def _given(at: Array) -> Array:
@@ -98,7 +102,7 @@ def _are_unknown(window: Window, recovery: Array) -> Array:
     return found
 
 
-def make(table: PartitionTable, window: Window, made: Made) -> None:
+def make(table: PartitionTable, window: Window, made: PartitionRows) -> None:
     """Fold PartitionRecords, at most one for each partition."""
     row = made.row
     replicas, isr = _replicas_and_isr(table, window, made)
@@ -113,7 +117,7 @@ def make(table: PartitionTable, window: Window, made: Made) -> None:
     table.present[row] = True
 
 
-def _replicas_and_isr(table: PartitionTable, window: Window, made: Made) -> tuple[Array, Array]:
+def _replicas_and_isr(table: PartitionTable, window: Window, made: PartitionRows) -> tuple[Array, Array]:
     """Return the places of both lists, which are one list if all replicas of a new partition are in sync."""
     at, isr_at = made.at[tagged.REPLICAS], made.at[tagged.ISR]
     count = window.u1[at]
@@ -140,7 +144,7 @@ def _places(
     return places
 
 
-def _directories(table: PartitionTable, window: Window, given: Made | Changed) -> Array:
+def _directories(table: PartitionTable, window: Window, given: PartitionRows | PartitionChangeRows) -> Array:
     """Return the places of directory ids; a record without any has as many unknown ones as replicas."""
     places = _places(table, window, given.at[tagged.DIRECTORIES], lists.DIRECTORIES, is_likely=True)
     nothing = places_of(places == lists.EMPTY)
@@ -148,7 +152,7 @@ def _directories(table: PartitionTable, window: Window, given: Made | Changed) -
     return places
 
 
-def change(table: PartitionTable, window: Window, changed: Changed) -> None:
+def change(table: PartitionTable, window: Window, changed: PartitionChangeRows) -> None:
     """Fold PartitionChangeRecords in their order: if a row stands twice in an assignment, numpy keeps the last."""
     row = changed.row
     np.add.at(table.epoch, row, 1)

@@ -27,7 +27,7 @@ _HEAD: Final = np.dtype(
 )
 EPOCHS_BYTES: Final = 12  # of a PartitionRecord: leader, leader epoch, partition epoch
 
-# The rows of `Given`: fields whose content begins with a count, and two that are numbers.
+# The rows of `FieldPositions`: fields whose content begins with a count, and two that are numbers.
 REPLICAS, ISR, REMOVING, ADDING, DIRECTORIES, ELR, LAST_KNOWN, LEADER, RECOVERY = range(9)
 FIELDS: Final = 9
 _ID_BYTES, _DIRECTORY_BYTES = 4, 16
@@ -99,7 +99,7 @@ def heads(window: Window, start: Array, end: Array) -> Heads:
     return Heads(start, end, held["version"].copy(), number, first, second, tags, word)
 
 
-class Given(NamedTuple):
+class FieldPositions(NamedTuple):
     """Fields of some records. `at` has a row for each field: where its content begins in the window, 0 if a record
     does not give it. `irregular` are the records that are not written as Kafka writes them."""
 
@@ -107,15 +107,15 @@ class Given(NamedTuple):
     irregular: Array
 
 
-def changes(window: Window, heads: Heads) -> Given:
+def changes(window: Window, heads: Heads) -> FieldPositions:
     """Find the fields of PartitionChangeRecords, which contain only tagged fields after the ids."""
     at = np.zeros((FIELDS, len(heads.start)), np.int32)
     place = heads.start + (_IDS_END + 1)
     tags = _Tags(place, heads.end, heads.version, heads.tags)
-    return Given(at, _read(window, tags, heads.word, _CHANGES, at))
+    return FieldPositions(at, _read(window, tags, heads.word, _CHANGES, at))
 
 
-def partitions(window: Window, heads: Heads) -> tuple[Given, Array]:
+def partitions(window: Window, heads: Heads) -> tuple[FieldPositions, Array]:
     """Find the fields of PartitionRecords, and the place of leader and epochs."""
     start, end, version = heads.start + _IDS_END, heads.end, heads.version
     at = np.zeros((FIELDS, len(start)), np.int32)
@@ -135,7 +135,7 @@ def partitions(window: Window, heads: Heads) -> tuple[Given, Array]:
         irregular[own] |= wrong
     count, place = window.u1[place].astype(np.int64), place + 1
     irregular |= _read(window, _Tags(place, end, version, count), None, _PARTITIONS, at)
-    return Given(at, irregular), epochs
+    return FieldPositions(at, irregular), epochs
 
 
 def _behind_list(window: Window, at: Array, end: Array, each: int, irregular: Array) -> Array:

@@ -32,10 +32,10 @@ from kafkactl.quorum.io.recover.target import TargetLook, locked_target, look_at
 from kafkactl.quorum.recover import plan as planning
 from kafkactl.quorum.recover.answer import KIND, KeptPlan, Recovery, plan_file_of, read_kept_plan
 from kafkactl.quorum.recover.histories import partings_of
-from kafkactl.quorum.recover.losses import Compared, compared
+from kafkactl.quorum.recover.losses import ImageDifferences, compared
 from kafkactl.quorum.recover.plan import RecoveryPlan
 from kafkactl.quorum.recover.rank import choose_source, old_voters, ranked
-from kafkactl.quorum.recover.request import RAISE, Read, RecoveryOverrides, Request, Tail
+from kafkactl.quorum.recover.request import RAISE, RecoveryInput, RecoveryOverrides, Request, Tail
 from kafkactl.quorum.recover.seen import DiskSeen, RecoveryTarget
 from kafkactl.storage.model import Owner
 
@@ -105,7 +105,7 @@ def plan_recovery(
         (voter.id, endpoint) for voter in voters for endpoint in voter.endpoints[:1]
     ]
     places += [(id, Endpoint(listener="", host=host, port=port)) for id, (host, port) in request.new_addresses.items()]
-    read = Read(
+    read = RecoveryInput(
         disks=disks,
         images=images,
         tails=tuple(_tails(disks, source)),
@@ -141,7 +141,9 @@ def _request(request: RecoveryRequest, *, now_ms: int, kept: KeptPlan | None = N
     )
 
 
-def _planned_again(request: RecoveryRequest, read: Read, kept: KeptPlan, look: TargetLook) -> PlannedRecovery | None:
+def _planned_again(
+    request: RecoveryRequest, read: RecoveryInput, kept: KeptPlan, look: TargetLook
+) -> PlannedRecovery | None:
     """Return the kept plan made again, where disks and arguments still give it.
 
     Its leftovers do not count as content.
@@ -191,7 +193,7 @@ def _tails(disks: Sequence[DiskSeen], source: DiskSeen) -> Iterable[Tail]:
         yield Tail(parting=parting, changes=changes, change_count=_count(changes))
 
 
-def _changes(disk: DiskSeen, offset: int) -> Compared:
+def _changes(disk: DiskSeen, offset: int) -> ImageDifferences:
     """Compare the images of a disk before and after an offset; below the snapshot of the disk no difference is
     known."""
     assert disk.candidate is not None
@@ -200,7 +202,7 @@ def _changes(disk: DiskSeen, offset: int) -> Compared:
     return compared(before, read_image(disk).image)
 
 
-def _count(changes: Compared) -> int:
+def _count(changes: ImageDifferences) -> int:
     fields = (
         changes.topics_missing, changes.partitions_missing, changes.topics_removed, changes.configs, changes.acls,
         changes.users, changes.quotas, changes.others,

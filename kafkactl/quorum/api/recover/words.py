@@ -15,7 +15,7 @@ from kafkactl.kafka.client_config import load_client_config
 from kafkactl.quorum.io.candidate import read_controller_config
 from kafkactl.quorum.io.recover.probe import PATIENCE_MS, who_answers
 from kafkactl.quorum.recover.request import RecoveryOverrides
-from kafkactl.quorum.recover.seen import Answering, RecoveryTarget
+from kafkactl.quorum.recover.seen import AnsweringAddress, RecoveryTarget
 
 __all__ = [
     "LAST_PORT",
@@ -27,7 +27,7 @@ __all__ = [
     "recovery_target",
 ]
 
-Probe = Callable[[Sequence[tuple[int | None, Endpoint]]], tuple[Answering, ...]]
+Probe = Callable[[Sequence[tuple[int | None, Endpoint]]], tuple[AnsweringAddress, ...]]
 _LISTENER: Final = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)://(.*)")
 LAST_PORT: Final = 65535
 
@@ -82,7 +82,7 @@ def recovery_probe(
     way_in = load_client_config(command_config)
     more = [(None, address) for address in addresses]
 
-    def probe(places: Sequence[tuple[int | None, Endpoint]]) -> tuple[Answering, ...]:
+    def probe(places: Sequence[tuple[int | None, Endpoint]]) -> tuple[AnsweringAddress, ...]:
         return who_answers([*more, *places], way_in, patience_ms=patience_ms(PATIENCE_MS, timeout_ms))
 
     return probe

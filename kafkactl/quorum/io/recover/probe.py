@@ -11,7 +11,7 @@ from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import ClientConfig
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.quorum.recover.seen import Answering
+from kafkactl.quorum.recover.seen import AnsweringAddress
 
 PATIENCE_MS: Final = 2_000.0
 _VOTE: Final = 52  # a request that only controllers take
@@ -19,7 +19,7 @@ _VOTE: Final = 52  # a request that only controllers take
 
 def who_answers(
     places: Sequence[tuple[int | None, Endpoint]], way_in: ClientConfig, *, patience_ms: float = PATIENCE_MS
-) -> tuple[Answering, ...]:
+) -> tuple[AnsweringAddress, ...]:
     """Return the addresses at which a controller answers, with the id of the voter they belonged to. Raises nothing."""
     addresses = {
         Address(endpoint.host, endpoint.port): id for id, endpoint in places if endpoint.host and endpoint.port > 0
@@ -33,7 +33,7 @@ def who_answers(
     except KafkactlError:
         return ()
     return tuple(
-        Answering(address=str(address), node_id=addresses[address])
+        AnsweringAddress(address=str(address), node_id=addresses[address])
         for address, answer in answers.items()
         if isinstance(answer, NodeVersions) and answer.knows(_VOTE)
     )
