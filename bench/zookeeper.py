@@ -97,11 +97,11 @@ def _snapshot(connect: str) -> int:
 
 def _plan(connect: str) -> tuple[float, float]:
     """Return seconds for the tree, and for what its copy would write."""
-    from kafkactl.features.catalog.releases import KafkaVersion
     from kafkactl.migration.copy.forecast import forecast_copy
     from kafkactl.migration.copy.rules import copy_rules
     from kafkactl.migration.io.zookeeper.client import open_zookeeper
     from kafkactl.migration.zktree.parse import parse_tree
+    from kafkactl.protocol.catalog.releases import KafkaVersion
 
     started = time.perf_counter()
     with open_zookeeper(connect, timeout_ms=600_000) as zookeeper:

@@ -24,7 +24,7 @@ from kafkactl.commands.demo.stage import environment, run_command
 from kafkactl.commands.demo.topics import BROKERS, TOPICS, DemoTopic
 from kafkactl.core.errors import FailedError, InputError
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import first_with_dynamic_quorum
+from kafkactl.protocol.catalog.releases import first_with_dynamic_quorum
 
 _HOST: Final = "127.0.0.1"
 _JVM: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

@@ -10,7 +10,7 @@ from kafkactl.core.answers import by_fields
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.consequences import finalized_name
+from kafkactl.protocol.catalog.consequences import finalized_name
 from kafkactl.protocol.schema.spec import Versions
 
 # FeatureCommand.formatDescribeOutput: tabs up to 4.2, columns of 40 and 15 from 4.3 on.

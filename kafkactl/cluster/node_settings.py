@@ -19,7 +19,7 @@ from kafkactl.core.findings import Finding, Severity, note, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
 from kafkactl.core.wording import plural, some
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.redact import BROKER, is_hidden_config
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, parse_int

@@ -14,9 +14,9 @@ from kafkactl.cluster.quorum.state import QuorumState, Replica
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES, ZkMigrationState
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import Release
-from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.metadata.log.registrations import Registrations
+from kafkactl.protocol.catalog.releases import Release
+from kafkactl.protocol.catalog.update_rules import release_of
 from kafkactl.protocol.schema.spec import Versions
 
 # A feature that a node does not list: only level 0 is possible there (QuorumFeatures.DISABLED).

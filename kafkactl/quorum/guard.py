@@ -24,8 +24,8 @@ from kafkactl.core.findings import Finding, Severity, blocker, each_once, warnin
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION, MIGRATING_STATES
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import Release
-from kafkactl.features.catalog.update_rules import release_of
+from kafkactl.protocol.catalog.releases import Release
+from kafkactl.protocol.catalog.update_rules import release_of
 
 ADD_RAFT_VOTER = 80
 _CALM_EPOCHS = 2

@@ -15,8 +15,8 @@ from kafkactl.cluster.quorum.majority import arithmetic, shown
 from kafkactl.cluster.quorum.state import QuorumState, ids_of
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.features.catalog.consequences import level_name
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.consequences import level_name
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.quorum.guard import Circumstances, release_of_node
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.step import Action, Step

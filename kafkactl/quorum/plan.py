@@ -15,7 +15,7 @@ from kafkactl.cluster.quorum.state import FETCH_TIMEOUT_MS, Mode, Progress, Quor
 from kafkactl.core.findings import Finding, Severity, blocker, blockers, warning
 from kafkactl.core.kafka_names import KRAFT_VERSION
 from kafkactl.core.values import Endpoint, ReplicaKey
-from kafkactl.features.catalog.update_rules import update_rules
+from kafkactl.protocol.catalog.update_rules import update_rules
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.quorum.guard import (
     Circumstances,

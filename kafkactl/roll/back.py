@@ -14,8 +14,8 @@ from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role
 from kafkactl.core.wording import first_few, numbered
-from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.image.model import Broker
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.schema.record_versions import first_level_with
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.case import RollCase

@@ -13,8 +13,8 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, NO_LEADER
 from kafkactl.core.values import Role
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts, facts_of
-from kafkactl.features.catalog.releases import KafkaVersion, Release, find_release
 from kafkactl.metadata.image.model import EMPTY, Broker, Image
+from kafkactl.protocol.catalog.releases import KafkaVersion, Release, find_release
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.roll.journal import RollRecord, read_record
 from kafkactl.roll.observation import RollNode, RollObservation

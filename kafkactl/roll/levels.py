@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from kafkactl.core.answers import by_fields
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.features.catalog.consequences import metadata_changes
-from kafkactl.features.catalog.levels import features_of
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.consequences import metadata_changes
+from kafkactl.protocol.catalog.levels import features_of
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.rules.binaries import ranges
 

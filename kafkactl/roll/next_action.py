@@ -9,7 +9,7 @@ from typing import Final
 from kafkactl.cluster.quorum.majority import majority
 from kafkactl.core.findings import Finding, blockers
 from kafkactl.core.wording import numbered
-from kafkactl.features.catalog.releases import KafkaVersion
+from kafkactl.protocol.catalog.releases import KafkaVersion
 from kafkactl.roll.access import log_step, node_step
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.checks import binaries, cluster

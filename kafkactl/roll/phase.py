@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.features.catalog.releases import KafkaVersion
+from kafkactl.protocol.catalog.releases import KafkaVersion
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.levels import level_fits
 from kafkactl.roll.observation import RollNode

@@ -12,8 +12,8 @@ from kafkactl.core.findings import Finding, Severity, blocker, warning
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.wording import first_few
-from kafkactl.features.catalog.levels import default_levels
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.levels import default_levels
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.back import AFTER
 from kafkactl.roll.case import RollCase, Until, Way

@@ -11,7 +11,7 @@ from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Severity, blockers, each_once
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.roll.back import AFTER, gates_after
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.checks import evidence

@@ -10,8 +10,8 @@ from typing import Final
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.features.catalog.releases import KafkaVersion, Release, find_release, known_releases
-from kafkactl.features.catalog.update_rules import release_of
+from kafkactl.protocol.catalog.releases import KafkaVersion, Release, find_release, known_releases
+from kafkactl.protocol.catalog.update_rules import release_of
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.observation import RollNode, RollObservation
 

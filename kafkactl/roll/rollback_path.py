@@ -14,9 +14,9 @@ from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION
 from kafkactl.core.wording import some
-from kafkactl.features.catalog.consequences import level_name
-from kafkactl.features.catalog.releases import KafkaVersion, Release
-from kafkactl.features.catalog.start_rules import start_rules
+from kafkactl.protocol.catalog.consequences import level_name
+from kafkactl.protocol.catalog.releases import KafkaVersion, Release
+from kafkactl.protocol.catalog.start_rules import start_rules
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.levels import LevelFit, can_be_lowered, level_fits
 from kafkactl.roll.releases import is_older, is_same, line_of, rules_of

@@ -2,7 +2,7 @@
 
 The node starts with its file, its Java and the present levels and settings, while all other nodes stay as they are. A
 broker that runs and is refused indefinitely does not start. Rules are tables of the releases (roll/rules,
-features/catalog).
+protocol/catalog).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from kafkactl.core.answers import by_fields
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, REMOTE_LOG_METADATA
-from kafkactl.features.catalog.record_types import record_types_of
-from kafkactl.features.catalog.releases import Release
-from kafkactl.features.catalog.start_rules import start_rules
 from kafkactl.metadata.image.model import TOPIC_CONFIG
+from kafkactl.protocol.catalog.record_types import record_types_of
+from kafkactl.protocol.catalog.releases import Release
+from kafkactl.protocol.catalog.start_rules import start_rules
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.levels import LevelFit, has_no_name, level_fits

@@ -13,8 +13,8 @@ from kafkactl.core.findings import Finding, warning
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role
 from kafkactl.core.wording import first_few
-from kafkactl.features.catalog.consequences import finalized_name
-from kafkactl.features.catalog.releases import newest_release
+from kafkactl.protocol.catalog.consequences import finalized_name
+from kafkactl.protocol.catalog.releases import newest_release
 from kafkactl.status.answer import AreaStatus, StatusVerdict
 from kafkactl.status.next_command import Target
 from kafkactl.status.observation import Observation

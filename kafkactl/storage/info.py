@@ -18,7 +18,7 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.protocol.text.meta_properties import (
     BROKER_ID,

@@ -15,7 +15,7 @@ from kafkactl.cluster.node_settings import (
 )
 from kafkactl.cluster.settings_verdict import verdict_of
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 
 B, C = Role.BROKER, Role.CONTROLLER
 

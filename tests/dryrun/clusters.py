@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from kafkactl.core.values import Uuid
 from kafkactl.dryrun.controller.facts import Facts, facts_of
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.image.model import (
     BROKER_CONFIG,
     TOPIC_CONFIG,
@@ -30,6 +29,7 @@ from kafkactl.metadata.image.model import (
     Topic,
     state_of,
 )
+from kafkactl.protocol.catalog.releases import find_release
 
 NEXT_OFFSET = 5_000
 

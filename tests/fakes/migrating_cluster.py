@@ -16,7 +16,6 @@ from typing import Any
 
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.values import Role, Uuid
-from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.migration.copy.records import copy_batches
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.observed.observation import (
@@ -30,6 +29,7 @@ from kafkactl.migration.observed.observation import (
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.tree import Tree, tree_of
 from kafkactl.migration.zktree.znode import Znode
+from kafkactl.protocol.catalog.releases import KafkaVersion
 from kafkactl.protocol.text.properties import parse_properties
 from tests.fakes.migration_log import MIGRATION, NONE, POST_MIGRATION, PRE_MIGRATION, STATE, FakeLog
 from tests.migration.zk_trees import CLUSTER_ID, LOGS_ID, small, text

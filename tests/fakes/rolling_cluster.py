@@ -15,7 +15,7 @@ from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.findings import Outcome
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.roll.driver.ports import LevelChange
 from kafkactl.roll.observation import RollObservation
 from kafkactl.roll.planning import levels_of

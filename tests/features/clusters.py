@@ -27,11 +27,11 @@ from kafkactl.cluster.quorum.state import QuorumState, Replica
 from kafkactl.cluster.state import ClusterState, MinInsync
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Endpoint, Role, Uuid
-from kafkactl.features.catalog.levels import features_of
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.protocol.catalog.levels import features_of
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.protocol.schema.spec import Versions
 
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"

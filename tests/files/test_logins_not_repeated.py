@@ -8,11 +8,11 @@ import pytest
 
 from kafkactl.commands.framework.failure import describe, redacted
 from kafkactl.core.errors import KafkactlError
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.contexts import parse_contexts
 from kafkactl.kafka.client_config import read_client_config
 from kafkactl.migration.inventory import parse_inventory
 from kafkactl.migration.io.zookeeper.settings import load_zookeeper_settings, parse_connect, zookeeper_settings
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.config.node_config import ConfigError, read_node_config
 from tests.samples.hostile_inputs import DIGEST, KERBEROS, PLAIN

@@ -14,7 +14,6 @@ from typing import Any, Self
 
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role, Uuid
-from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.metadata.image.model import Image, LogRecord
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.metadata.replay.reference import replay
@@ -33,6 +32,7 @@ from kafkactl.migration.observed.observation import (
 from kafkactl.migration.zktree.parse import parse_znodes
 from kafkactl.migration.zktree.tree import tree_of
 from kafkactl.migration.zktree.znode import Znode
+from kafkactl.protocol.catalog.releases import KafkaVersion
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.storage.partition_folders import PartitionIds
 from tests.migration.zk_trees import CLUSTER_ID, ORDERS_ID, small, text, without

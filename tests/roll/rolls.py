@@ -11,8 +11,8 @@ from typing import Any
 from kafkactl.change.journal_lines import entry_line
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.io.source import SEGMENT, LogFile
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.schema.record_versions import record_version
 from kafkactl.protocol.schema.spec import Versions

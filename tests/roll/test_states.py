@@ -16,7 +16,7 @@ import pytest
 from kafkactl.change.journal_lines import JournalText, new_entry
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.api import RollRequest, check, plan, plan_rollback, status
 from kafkactl.roll.back import mark_of

@@ -6,7 +6,7 @@ import pytest
 
 from kafkactl.change.journal_lines import JournalText, new_entry
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.roll.api.judging import status_case
 from kafkactl.roll.back import mark_of
 from kafkactl.roll.case import RollRequest

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kafkactl.core.findings import Outcome
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.filesystem import Filesystem, OsFilesystem
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.api.fleet import Context, apply_nodes, observe_nodes, whole_outcome
 from kafkactl.storage.fleet.check import ApplyRequest, check_apply
 from kafkactl.storage.fleet.plan import plan_fleet

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafkactl.core.file_read import FileRead
 from kafkactl.core.values import Uuid
-from kafkactl.features.catalog.releases import Release, find_release
+from kafkactl.protocol.catalog.releases import Release, find_release
 from kafkactl.storage.config.node_config import NodeConfig, read_node_config
 from kafkactl.storage.model import DirectoryState, ObservedDirectory, ObservedNode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.errors import InputError
-from kafkactl.features.catalog.releases import newest_release
+from kafkactl.protocol.catalog.releases import newest_release
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.discovery import (
     NodeFile,

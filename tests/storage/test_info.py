@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from kafkactl.core.file_read import FileRead
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.info import NodeInfo, describe_node, render_info
 from kafkactl.storage.model import DirectoryState, ObservedDirectory, ObservedNode
 

@@ -14,7 +14,6 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blockers
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import METADATA_LOG, METADATA_VERSION
-from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.metadata.api.image import image_summary, lint, load_image
 from kafkactl.metadata.api.places import says_empty
@@ -25,6 +24,7 @@ from kafkactl.metadata.io.check import read_node_log
 from kafkactl.metadata.io.source import LogFile, LogSource, log_folder, open_source, without_links
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.redact import Replacements, redact_runs
+from kafkactl.protocol.catalog.update_rules import release_of
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.io.node_files import read_node
@@ -33,7 +33,7 @@ from kafkactl.storage.model import QUORUM_STATE
 if TYPE_CHECKING:
     from kafkactl.bundle.api.sources import Sources
     from kafkactl.bundle.io.writing import StagedMembers
-    from kafkactl.features.catalog.releases import Release
+    from kafkactl.protocol.catalog.releases import Release
 
 PROBLEMS, EMPTY, SOUND = 7, 6, 0
 """Exit codes as the commands of the same names end with them."""

@@ -43,7 +43,7 @@ def context_words() -> list[str]:
 
 def release_words() -> list[str]:
     """Return the releases that are known, newest first."""
-    from kafkactl.features.catalog.releases import release_names
+    from kafkactl.protocol.catalog.releases import release_names
 
     return list(reversed(release_names()))
 
@@ -130,8 +130,8 @@ def feature_names(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _levels(facts: Mapping[str, Any]) -> dict[str, tuple[int, int, int]]:
     if facts.get("features"):
         return {name: tuple(levels) for name, levels in sorted(facts["features"].items())}
-    from kafkactl.features.catalog.levels import features_of
-    from kafkactl.features.catalog.releases import newest_release
+    from kafkactl.protocol.catalog.levels import features_of
+    from kafkactl.protocol.catalog.releases import newest_release
 
     release = newest_release()
     levels = {name: (0, facts.latest_production, 0) for name, facts in features_of(release).items()}

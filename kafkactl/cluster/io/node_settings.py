@@ -20,11 +20,11 @@ from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.other_login import login_step
 from kafkactl.net.transport import Address
+from kafkactl.protocol.catalog.update_rules import release_of
 from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.protocol.schema.rights import CLUSTER_DENIED, not_authorised, server_text
 from kafkactl.protocol.text.java_text import parse_int, split_list

@@ -21,11 +21,11 @@ from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import known_releases
 from kafkactl.kafka.attempts import all_at_once
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.other_login import login_step
 from kafkactl.net.transport import Address, connect
+from kafkactl.protocol.catalog.releases import known_releases
 from kafkactl.protocol.schema.rights import right_of
 
 # Errors of a node that no longer runs, or hangs. A closed connection may be a listener that expects TLS, and a name may

@@ -13,7 +13,7 @@ from kafkactl.cluster.node import Silence
 from kafkactl.cluster.state import Member
 from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, warning
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.features.catalog.consequences import level_name
+from kafkactl.protocol.catalog.consequences import level_name
 
 # The observation at the addresses, and the next step; a node in whose place another answers has a finding of its own.
 _SEEN: Mapping[Silence, tuple[str, str]] = {

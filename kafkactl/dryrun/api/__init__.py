@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.api.answering import Answered, Opened, Question, answer_question, read_state
     from kafkactl.dryrun.api.copy import PredictedCopy, predict_copy
     from kafkactl.dryrun.api.on_spark import answers_on_spark
-    from kafkactl.features.catalog.releases import Release
+    from kafkactl.protocol.catalog.releases import Release
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -183,7 +183,7 @@ def read_context(
     """
     from kafkactl.dryrun.api.clusters import open_clusters
     from kafkactl.dryrun.api.logs import choose, read_chosen
-    from kafkactl.features.catalog.releases import find_release
+    from kafkactl.protocol.catalog.releases import find_release
 
     named = None if release is None else find_release(release)
     (cluster,) = open_clusters({path: path for path in paths}, same_cluster=True)

@@ -25,7 +25,7 @@ from kafkactl.dryrun.io.detail_files import WrittenTable
 from kafkactl.dryrun.page.build import SimulatedScenario
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import Needs, Observed, ScenarioContext
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 
 
 @frozen

@@ -19,12 +19,12 @@ from kafkactl.dryrun.engine.loader import TIMES_READ, Started, started
 from kafkactl.dryrun.engine.local import GAP, Loaded, load
 from kafkactl.dryrun.engine.replicas import Replica, compared, farthest, proved, replica_of
 from kafkactl.dryrun.scenario import ScenarioContext
-from kafkactl.features.catalog.releases import Release, find_release
-from kafkactl.features.catalog.start_rules import start_rules
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.metadata.io.places import is_uri, needs_spark, path_needs_spark, plain_paths
 from kafkactl.metadata.io.source import LogSource, announce
 from kafkactl.metadata.verify.histories import CONTRADICTIONS
+from kafkactl.protocol.catalog.releases import Release, find_release
+from kafkactl.protocol.catalog.start_rules import start_rules
 from kafkactl.protocol.text.properties import parse_properties
 
 __all__ = [

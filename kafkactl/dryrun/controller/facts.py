@@ -14,9 +14,9 @@ from typing import Final
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION, MIGRATION_ENABLE
 from kafkactl.dryrun.controller.rules import Rules, rules_of
-from kafkactl.features.catalog.releases import Release, newest_release
-from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Broker, FeatureRange, Image
+from kafkactl.protocol.catalog.releases import Release, newest_release
+from kafkactl.protocol.catalog.update_rules import release_of
 from kafkactl.protocol.schema.spec import Versions
 
 MIN_ISR: Final = "min.insync.replicas"

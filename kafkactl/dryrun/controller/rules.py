@@ -14,7 +14,7 @@ from typing import Final
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import ELR_VERSION, METADATA_VERSION
 from kafkactl.dryrun.controller.election import Completion, ElectionRules
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.schema.record_versions import first_level_with, record_version
 from kafkactl.protocol.schema.release_table import ReleaseTable, read_release_table
 from kafkactl.protocol.text.java_text import hash_map_order

@@ -13,8 +13,8 @@ from typing import Final
 
 from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.image.model import TOPIC_CONFIG, Image
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.schema.release_table import ReleaseTable, read_release_table
 from kafkactl.protocol.text.java_text import parse_boolean, split_list
 from kafkactl.storage.config.keys import topic_keys, value_problem

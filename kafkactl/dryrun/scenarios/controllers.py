@@ -21,8 +21,8 @@ from kafkactl.dryrun.fields import Form, Kind, NodeIds, is_number
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Observed, Option, OptionsError, ReportPart, Scenario, ScenarioContext, few_numbered
 from kafkactl.dryrun.voter_change import ENDPOINT, ChangeField, VoterChange, change_dict, parse_voter_change
-from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.image.model import Image
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.text.java_text import hash_map_order, uuid_hash
 
 NAME: Final = "controllers"

@@ -25,9 +25,6 @@ from kafkactl.dryrun.fields import LevelTable, NodeIds
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, findings_for
 from kafkactl.dryrun.scenario import TITLE_NAMES, Option, OptionsError, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.controllers import known_voters
-from kafkactl.features.catalog.consequences import finalized_name
-from kafkactl.features.catalog.levels import features_of
-from kafkactl.features.catalog.update_rules import update_rules
 from kafkactl.features.plan.change import rules_release, upgrade_type
 from kafkactl.features.plan.checks_nodes import never_registered
 from kafkactl.features.plan.plan import FeaturePlan, plan_change
@@ -36,6 +33,9 @@ from kafkactl.features.plan.request import FeatureRequest, parse_request
 from kafkactl.features.plan.request import Operation as Asked
 from kafkactl.metadata.image.model import BROKER_CONFIG, Image
 from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.protocol.catalog.consequences import finalized_name
+from kafkactl.protocol.catalog.levels import features_of
+from kafkactl.protocol.catalog.update_rules import update_rules
 from kafkactl.protocol.schema.spec import Versions
 
 NAME: Final = "features"

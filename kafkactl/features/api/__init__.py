@@ -47,14 +47,14 @@ if TYPE_CHECKING:
         version_mapping,
     )
     from kafkactl.features.api.plan_files import apply_plan, load_plan, save_plan
-    from kafkactl.features.catalog.consequences import level_name
     from kafkactl.features.plan.plan_file import FeaturePlanFile
     from kafkactl.features.plan.request import FeatureRequest
+    from kafkactl.protocol.catalog.consequences import level_name
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "kafkactl.features.catalog.consequences": ("level_name",),
+            "kafkactl.protocol.catalog.consequences": ("level_name",),
             "kafkactl.features.plan.plan_file": ("FeaturePlanFile",),
             "kafkactl.features.plan.request": ("FeatureRequest",),
             f"{__name__}.cluster": (

@@ -17,8 +17,8 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.features.catalog.releases import newest_release
-from kafkactl.features.catalog.update_rules import update_rules
+from kafkactl.protocol.catalog.releases import newest_release
+from kafkactl.protocol.catalog.update_rules import update_rules
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client

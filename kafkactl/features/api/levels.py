@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog import mapping
-from kafkactl.features.catalog.consequences import level_name
-from kafkactl.features.catalog.mapping import Level
-from kafkactl.features.catalog.releases import find_release, newest_release
+from kafkactl.protocol.catalog import mapping
+from kafkactl.protocol.catalog.consequences import level_name
+from kafkactl.protocol.catalog.mapping import Level
+from kafkactl.protocol.catalog.releases import find_release, newest_release
 
 __all__ = [
     "FeatureDependencies",

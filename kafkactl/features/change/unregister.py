@@ -17,10 +17,10 @@ from kafkactl.core.findings import NO_ACCESS, Finding, Outcome, blocker, blocker
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.consequences import level_name
-from kafkactl.features.catalog.update_rules import update_rules
 from kafkactl.features.change.results import Reply
 from kafkactl.features.plan.change import rules_release
+from kafkactl.protocol.catalog.consequences import level_name
+from kafkactl.protocol.catalog.update_rules import update_rules
 from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.protocol.schema.rights import server_text
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.features.catalog.releases import Release
-from kafkactl.features.catalog.update_rules import UpdateRules, update_rules
 from kafkactl.features.plan.change import FeatureChange, feature_changes, rules_release
 from kafkactl.features.plan.request import FeatureRequest
+from kafkactl.protocol.catalog.releases import Release
+from kafkactl.protocol.catalog.update_rules import UpdateRules, update_rules
 
 
 @frozen

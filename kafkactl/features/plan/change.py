@@ -7,9 +7,9 @@ from enum import IntEnum, StrEnum
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.consequences import consequences, how_to_undo, is_reversible
-from kafkactl.features.catalog.releases import Release, newest_release
 from kafkactl.features.plan.request import FeatureRequest, Operation
+from kafkactl.protocol.catalog.consequences import consequences, how_to_undo, is_reversible
+from kafkactl.protocol.catalog.releases import Release, newest_release
 
 
 class ChangeKind(StrEnum):

@@ -10,7 +10,11 @@ from collections.abc import Iterator
 
 from kafkactl.core.findings import Finding, blocker, note, warning
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.features.catalog.consequences import (
+from kafkactl.features.plan.case import Case
+from kafkactl.features.plan.change import FeatureChange
+from kafkactl.features.plan.checks_nodes import unknown_features
+from kafkactl.features.plan.request import Operation
+from kafkactl.protocol.catalog.consequences import (
     UNKNOWN_WAY,
     downgrade_floor,
     is_known_level,
@@ -18,12 +22,8 @@ from kafkactl.features.catalog.consequences import (
     lost,
     metadata_changes,
 )
-from kafkactl.features.catalog.levels import features_of
-from kafkactl.features.catalog.releases import find_release
-from kafkactl.features.plan.case import Case
-from kafkactl.features.plan.change import FeatureChange
-from kafkactl.features.plan.checks_nodes import unknown_features
-from kafkactl.features.plan.request import Operation
+from kafkactl.protocol.catalog.levels import features_of
+from kafkactl.protocol.catalog.releases import find_release
 
 
 def check_directions(case: Case) -> Iterator[Finding]:

@@ -16,9 +16,9 @@ from kafkactl.cluster.state import NOT_SUPPORTED, ClusterState, Member
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.consequences import is_known_level, level_name
-from kafkactl.features.catalog.update_rules import UpdateRules
 from kafkactl.features.plan.case import Case
+from kafkactl.protocol.catalog.consequences import is_known_level, level_name
+from kafkactl.protocol.catalog.update_rules import UpdateRules
 from kafkactl.protocol.schema.record_versions import first_level_with
 from kafkactl.protocol.schema.spec import Versions
 

@@ -16,7 +16,6 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, Outcome, blocker, blockers, planned_outcome
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.plan.case import Case, make_case
 from kafkactl.features.plan.change import FeatureChange, UpgradeType, upgrade_type
 from kafkactl.features.plan.checks_levels import (
@@ -33,6 +32,7 @@ from kafkactl.features.plan.checks_nodes import check_nodes, unknown_features
 from kafkactl.features.plan.checks_quorum import check_kraft_version, check_majority, check_view
 from kafkactl.features.plan.min_insync import check_min_insync
 from kafkactl.features.plan.request import FeatureRequest, Operation
+from kafkactl.protocol.catalog.consequences import level_name
 
 _CHECKS = (
     check_view,

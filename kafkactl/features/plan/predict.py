@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from kafkactl.cluster.state import NOT_SUPPORTED, ClusterState
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.consequences import metadata_changes
-from kafkactl.features.catalog.levels import features_of
-from kafkactl.features.catalog.update_rules import UpdateRules, update_rules
 from kafkactl.features.plan.change import UpgradeType, rules_release
+from kafkactl.protocol.catalog.consequences import metadata_changes
+from kafkactl.protocol.catalog.levels import features_of
+from kafkactl.protocol.catalog.update_rules import UpdateRules, update_rules
 from kafkactl.protocol.schema.record_versions import first_level_with
 from kafkactl.protocol.schema.spec import Versions
 

@@ -12,10 +12,10 @@ from enum import StrEnum
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.features.catalog.levels import features_of
-from kafkactl.features.catalog.mapping import parse_feature_level
-from kafkactl.features.catalog.release_version import understood
-from kafkactl.features.catalog.releases import Release, newest_release
+from kafkactl.protocol.catalog.levels import features_of
+from kafkactl.protocol.catalog.mapping import parse_feature_level
+from kafkactl.protocol.catalog.release_version import understood
+from kafkactl.protocol.catalog.releases import Release, newest_release
 
 
 class Operation(StrEnum):

@@ -10,7 +10,6 @@ from kafkactl.core.answers import plain_dict
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blockers
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.migration.api.answers import MigrateCompare, ShownCopyComparison, UnknownThing
 from kafkactl.migration.compare.case import Difference, Unknown
@@ -19,11 +18,12 @@ from kafkactl.migration.compare.copy import copy_compared, copy_findings
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.io.saved import ZNODES
 from kafkactl.migration.zktree.parse import parse_saved_tree
+from kafkactl.protocol.catalog.releases import find_release, newest_with_zookeeper
 
 if TYPE_CHECKING:
-    from kafkactl.features.catalog.releases import KafkaVersion
     from kafkactl.migration.observed.observation import Observation
     from kafkactl.migration.zktree.values import KafkaTree
+    from kafkactl.protocol.catalog.releases import KafkaVersion
 
 _MOST = 1000
 

@@ -12,12 +12,12 @@ from typing import Final
 from kafkactl.cluster.node_settings import difference_findings
 from kafkactl.core.findings import Finding, note, warning
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.features.catalog.levels import default_metadata_version
-from kafkactl.features.catalog.releases import Release, newest_with_zookeeper
 from kafkactl.metadata.image.model import BROKER_CONFIG
 from kafkactl.migration.checks.decided import decided_differences
 from kafkactl.migration.observed.observation import NodeSeen, Observation
 from kafkactl.migration.observed.settings import level_name, release_of
+from kafkactl.protocol.catalog.levels import default_metadata_version
+from kafkactl.protocol.catalog.releases import Release, newest_with_zookeeper
 
 _ZOOKEEPER_ONLY: Final = ("inter.broker.protocol.version", "control.plane.listener.name", "broker.id.generation.enable")
 _LEFT_BEHIND: Final = ("/controller", "/controller_epoch", "/migration")

@@ -12,7 +12,6 @@ from typing import Final
 
 from kafkactl.core.findings import Finding, Severity, blocker, note, warning
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
-from kafkactl.features.catalog.releases import newest_with_zookeeper
 from kafkactl.migration.checks.case import (
     ALWAYS,
     FORWARD,
@@ -48,6 +47,7 @@ from kafkactl.migration.observed.settings import (
     release_of,
 )
 from kafkactl.migration.zktree.settings import is_password_config
+from kafkactl.protocol.catalog.releases import newest_with_zookeeper
 from kafkactl.protocol.text.java_text import parse_int
 
 _RESERVED_ID: Final = 1000  # reserved.broker.max.id

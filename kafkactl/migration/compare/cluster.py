@@ -111,7 +111,7 @@ def features(case: Case) -> Iterator[Answer]:
 
     They register the one as the only level that they support, so the two must be the same.
     """
-    from kafkactl.features.catalog.index import metadata_versions
+    from kafkactl.protocol.catalog.index import metadata_versions
 
     level = case.image.metadata_version
     names = {level.level: level.name for level in metadata_versions()}

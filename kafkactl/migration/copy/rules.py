@@ -7,8 +7,8 @@ import functools
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import KafkaVersion, newest_with_zookeeper
 from kafkactl.migration.observed.release_rules import numbers_of
+from kafkactl.protocol.catalog.releases import KafkaVersion, newest_with_zookeeper
 from kafkactl.protocol.schema.release_table import ReleaseTable, Version, read_release_table
 
 

@@ -9,7 +9,6 @@ from kafkactl.change.hooks.run import HookRun
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.findings import Outcome, blockers
 from kafkactl.core.kafka_names import METADATA_LOG
-from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.entropy import SystemSource
 from kafkactl.files.filesystem import OsFilesystem
@@ -17,6 +16,7 @@ from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.files.local_hooks import done_locally, failed_locally, get_config, put_config, timed_locally
 from kafkactl.files.whole_file import sync_folder
 from kafkactl.migration.inventory import InventoryNode
+from kafkactl.protocol.catalog.releases import find_release, newest_with_zookeeper
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.config.node_config import read_node_config

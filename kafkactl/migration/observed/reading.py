@@ -14,8 +14,6 @@ from kafkactl.core.findings import Finding, blocker, blockers, warning
 from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import METADATA_TOPIC, METADATA_VERSION
 from kafkactl.core.values import ZERO_UUID, Role
-from kafkactl.features.catalog.releases import find_release
-from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.migration.observed.fields import RawAnswer
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.observed.observation import (
@@ -32,6 +30,8 @@ from kafkactl.migration.observed.settings import CONNECT
 from kafkactl.migration.zktree.connect import chroot_of
 from kafkactl.migration.zktree.tree import Tree, find_chroots, tree_of
 from kafkactl.migration.zktree.znode import Znode
+from kafkactl.protocol.catalog.releases import find_release
+from kafkactl.protocol.catalog.update_rules import release_of
 from kafkactl.protocol.codec import Message, decode_message
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.spec import Versions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import KafkaVersion
+from kafkactl.protocol.catalog.releases import KafkaVersion
 from kafkactl.protocol.schema.release_table import ReleaseTable, Version, read_release_table
 
 _ANY_PATCH = 1 << 16  # behind every patch

@@ -13,12 +13,12 @@ from typing import Final
 from kafkactl.core.errors import InputError
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.levels import metadata_version
-from kafkactl.features.catalog.release_version import understood
-from kafkactl.features.catalog.releases import KafkaVersion, Release, find_release, newest_with_zookeeper
 from kafkactl.migration.observed.observation import Mode, NodeSeen
 from kafkactl.migration.zktree.settings import is_password_config
 from kafkactl.migration.zktree.znode import Hidden
+from kafkactl.protocol.catalog.levels import metadata_version
+from kafkactl.protocol.catalog.release_version import understood
+from kafkactl.protocol.catalog.releases import KafkaVersion, Release, find_release, newest_with_zookeeper
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, split_list
 

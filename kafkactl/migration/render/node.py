@@ -16,11 +16,11 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Severity, blocker
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
 from kafkactl.migration.render.broker import broker_edits
 from kafkactl.migration.render.controller import controller_edits
 from kafkactl.migration.render.facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, entered_by, is_withheld
 from kafkactl.migration.render.properties_edit import Edits, edited, shown_diff
+from kafkactl.protocol.catalog.releases import find_release, newest_with_zookeeper
 from kafkactl.storage.config.node_config import ConfigError, read_node_config
 
 

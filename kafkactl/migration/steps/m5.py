@@ -10,7 +10,6 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import KafkaVersion, find_release, newest_with_zookeeper
 from kafkactl.migration.copy.forecast import CopyForecast, forecast_copy
 from kafkactl.migration.copy.rules import rules_seen
 from kafkactl.migration.observed.observation import NodeSeen
@@ -24,6 +23,7 @@ from kafkactl.migration.steps.rollback_case import RollbackCase
 from kafkactl.migration.steps.step import Move, Progress, Step
 from kafkactl.migration.zktree.password_encoder import SECRET_KEYS
 from kafkactl.migration.zktree.znode import Hidden
+from kafkactl.protocol.catalog.releases import KafkaVersion, find_release, newest_with_zookeeper
 
 # Recognition
 

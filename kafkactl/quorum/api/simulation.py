@@ -47,7 +47,7 @@ def _is_left(step: Step) -> bool:
 def _releases(state: QuorumState) -> list[str]:
     """Return the releases of the controllers that reported their features, or the newest known release."""
     from kafkactl.core.values import Role
-    from kafkactl.features.catalog.releases import newest_release
+    from kafkactl.protocol.catalog.releases import newest_release
     from kafkactl.quorum.guard import release_of_node
 
     found = [release_of_node(node) for node in state.nodes.values() if node.role is Role.CONTROLLER]

@@ -13,9 +13,9 @@ from pathlib import Path
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey
-from kafkactl.features.catalog.releases import known_releases
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.protocol.catalog.releases import known_releases
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
 

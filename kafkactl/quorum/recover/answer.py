@@ -15,7 +15,7 @@ from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import frozen
 from kafkactl.core.json_input import JsonInputError, parse_json
 from kafkactl.core.values import Uuid
-from kafkactl.features.catalog.levels import metadata_version
+from kafkactl.protocol.catalog.levels import metadata_version
 from kafkactl.quorum.recover.plan import RecoveryPlan
 from kafkactl.quorum.recover.published import RecoverDisk, RecoverResult
 from kafkactl.quorum.recover.rank import SHOWN, at_new_addresses, ranked, role_of

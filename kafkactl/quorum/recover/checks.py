@@ -14,9 +14,9 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Uuid, host_port
 from kafkactl.core.wording import counted, first_few
-from kafkactl.features.catalog.levels import metadata_version
 from kafkactl.metadata.dump.findings import GAP
 from kafkactl.metadata.image.model import Image
+from kafkactl.protocol.catalog.levels import metadata_version
 from kafkactl.quorum.recover.folders import Adoption
 from kafkactl.quorum.recover.losses import Losses
 from kafkactl.quorum.recover.lost_end import LostEnd, lost_end

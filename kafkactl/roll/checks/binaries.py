@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from kafkactl.core.findings import Finding, blocker, note, warning
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES, ZkMigrationState
 from kafkactl.core.wording import first_few, numbered
-from kafkactl.features.catalog.consequences import level_name
-from kafkactl.features.catalog.releases import Release
-from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG
+from kafkactl.protocol.catalog.consequences import level_name
+from kafkactl.protocol.catalog.releases import Release
+from kafkactl.protocol.catalog.update_rules import release_of
 from kafkactl.roll.access import node_step
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.checks.row import CheckRow, RollFinding, about

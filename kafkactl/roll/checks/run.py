@@ -10,7 +10,7 @@ from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Severity, each_once
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.checks import binaries, cluster, evidence, tiered
 from kafkactl.roll.checks.row import CheckRow

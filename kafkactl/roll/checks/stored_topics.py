@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.wording import first_few, plural
 from kafkactl.dryrun.controller.topic_settings import topic_rules
-from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.image.model import TOPIC_CONFIG
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.checks.row import RollFinding, about
 from kafkactl.roll.partitions import SHOWN

@@ -9,9 +9,9 @@ from typing import Final
 from kafkactl.core.findings import blocker, note, warning
 from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.core.wording import counted, first_few, numbered
-from kafkactl.features.catalog.releases import Release
-from kafkactl.features.catalog.start_rules import start_rules
 from kafkactl.metadata.image.model import TOPIC_CONFIG
+from kafkactl.protocol.catalog.releases import Release
+from kafkactl.protocol.catalog.start_rules import start_rules
 from kafkactl.protocol.text.java_text import parse_boolean
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.checks.row import CheckRow, RollFinding, about

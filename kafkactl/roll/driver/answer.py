@@ -9,7 +9,7 @@ from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.roll.back import ISR_WHOLE, RANGES, gates_after
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.driver.acts import Act

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Mapping
 
 from kafkactl.core.data_files import read_data
-from kafkactl.features.catalog.levels import supported_by
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.levels import supported_by
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.schema.spec import Versions
 
 

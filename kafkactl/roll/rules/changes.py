@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kafkactl.core.data_files import read_data
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import Release, find_release
+from kafkactl.protocol.catalog.releases import Release, find_release
 from kafkactl.protocol.redact import BROKER, TOPIC, shown_config
 from kafkactl.protocol.text.java_text import split_list, trim
 from kafkactl.storage.config.keys import known_in, server_keys, topic_key_known_in, topic_keys

@@ -12,7 +12,7 @@ from typing import Final
 
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.redact import BROKER, REDACTED, TOPIC, is_defined_setting, shown_config
 from kafkactl.protocol.text.config_values import PROVIDERS
 from kafkactl.protocol.text.java_text import split_list, trim

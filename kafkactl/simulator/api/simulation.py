@@ -13,8 +13,8 @@ from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.features.catalog.releases import find_release, first_with_dynamic_quorum
 from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.protocol.catalog.releases import find_release, first_with_dynamic_quorum
 from kafkactl.simulator.campaign import (
     Asked,
     Figures,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.findings import Finding, warning
-from kafkactl.features.catalog.releases import newest_with_zookeeper
+from kafkactl.protocol.catalog.releases import newest_with_zookeeper
 from kafkactl.status.observation import HostNode
 from kafkactl.storage.api.reading import NodeVerification, verify_node
 from kafkactl.storage.io.host_overrides import overrides_on_host

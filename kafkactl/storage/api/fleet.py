@@ -16,10 +16,10 @@ from pathlib import Path
 from kafkactl.core.errors import FailedError, InputError
 from kafkactl.core.findings import Outcome, Severity, error_finding
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import Release
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.filesystem import Filesystem
 from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.storage.config.node_config import NodeConfig, read_node_config
 from kafkactl.storage.fleet.check import ApplyRequest, NodeHere
 from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode

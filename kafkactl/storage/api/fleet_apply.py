@@ -10,11 +10,11 @@ from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.entropy import SystemSource
 from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.files.plan_files import receipts_folder, settle_plan
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.api.fleet import (
     Context,
     apply_nodes,

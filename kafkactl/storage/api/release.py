@@ -7,7 +7,7 @@ import os
 from kafkactl.core.findings import Finding, Severity, blocker
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
-from kafkactl.features.catalog.releases import Release, find_release, newest_release
+from kafkactl.protocol.catalog.releases import Release, find_release, newest_release
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.io.host_release import HostRelease, releases_on_host
 from kafkactl.storage.io.node_files import FilePath

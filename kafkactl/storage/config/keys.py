@@ -366,7 +366,7 @@ def metadata_version_name(text: str, newest_level: int, newest_stable_level: int
     The name of a release is its newest version. None if a release that knows levels up to `newest_level` does
     not know it (`MetadataVersion.fromVersionString`); it knows a release without a stable level by no name.
     """
-    from kafkactl.features.catalog.index import metadata_versions
+    from kafkactl.protocol.catalog.index import metadata_versions
 
     segments = text.split(".")
     kept = ".".join(segments[: 3 if text.startswith("0.") else 2])

@@ -22,7 +22,7 @@ from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.core.values import Endpoint
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.redact import is_secret_text
 from kafkactl.protocol.text.config_values import Problem, Resolve, named_variables, resolve_values
 from kafkactl.protocol.text.config_variables import has_variable

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.text.config_values import Problem
 from kafkactl.protocol.text.java_text import trim
 from kafkactl.storage.config.release_rules import config_rules

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.schema.release_table import ReleaseTable, Version, read_release_table
 from kafkactl.storage.config.keys import ReadingRules
 

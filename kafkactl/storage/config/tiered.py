@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.features.catalog.releases import Release
-from kafkactl.features.catalog.start_rules import start_rules
+from kafkactl.protocol.catalog.releases import Release
+from kafkactl.protocol.catalog.start_rules import start_rules
 from kafkactl.protocol.text.config_values import Problem
 from kafkactl.protocol.text.java_text import trim
 from kafkactl.storage.config.node_config import NodeConfig

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from kafkactl.cluster.quorum.voters import StaticVoter, parse_static_voters
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.text.config_values import Problem
 from kafkactl.protocol.text.java_text import split_at, trim
 from kafkactl.storage.config.keys import QUORUM_VOTERS, ProblemFound, Values

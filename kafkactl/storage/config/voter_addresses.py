@@ -9,7 +9,7 @@ from typing import Final
 from kafkactl.cluster.quorum.voters import StaticVoter
 from kafkactl.core.values import host_port
 from kafkactl.core.wording import some
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.text.config_values import Problem
 from kafkactl.storage.config.kraft import VOTERS
 from kafkactl.storage.config.node_config import NodeConfig

@@ -14,7 +14,7 @@ from dataclasses import field, replace
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Severity, error_finding
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig
 from kafkactl.storage.fleet.plan import NodeSource, config_values
 from kafkactl.storage.fleet.plan_check import check_plan_of_node, directory_ids, request_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Endpoint, host_port
 from kafkactl.core.wording import first_few, plural
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.fleet.inventory import Inventory, InventoryNode, VoterRole
 

@@ -15,8 +15,8 @@ from kafkactl.core.findings import Finding, Outcome, Severity, blockers, error_f
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATION_ENABLE
 from kafkactl.core.values import Uuid, host_port
-from kafkactl.features.catalog.levels import features_of
-from kafkactl.features.catalog.releases import Release, find_release, newest_release
+from kafkactl.protocol.catalog.levels import features_of
+from kafkactl.protocol.catalog.releases import Release, find_release, newest_release
 from kafkactl.protocol.redact import is_secret_text, redacted_text
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
 from kafkactl.storage.fleet.inventory import NEW_CLUSTER, Inventory, InventoryNode, VoterRole

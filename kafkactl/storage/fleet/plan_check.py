@@ -15,8 +15,8 @@ from dataclasses import replace
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blocker, blockers
 from kafkactl.core.values import Uuid, host_port
-from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.scram import MECHANISMS
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.config.node_config import NodeConfig

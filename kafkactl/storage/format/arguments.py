@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from kafkactl.cluster.quorum.voters import LOCALHOST, DynamicVoter, address_key, parse_voters, standalone_voter
 from kafkactl.core.findings import Finding, Severity, blocker, warning
 from kafkactl.core.values import host_port
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.storage.config.logins import SCRAM, controller_mechanism
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import FormatRequest, Source, VoterMode

@@ -11,7 +11,7 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 
 # Every cluster started from the Apache image without CLUSTER_ID has this id (docker/…/configureDefaults).
 APACHE_IMAGE_ID = "5L6g3nShT-eMCtK--X86sw"

@@ -14,7 +14,7 @@ from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Finding, Severity, blocker, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.text.java_text import hash_map_order, string_hash
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, MetaProperties, parse_meta_properties
 from kafkactl.storage.leftovers import has_own_traces, is_only_formatted

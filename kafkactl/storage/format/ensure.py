@@ -17,10 +17,10 @@ from kafkactl.core.findings import Finding, Outcome, Severity, blocker, blockers
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
 from kafkactl.core.values import Uuid
-from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.metadata.verify.folder import MetadataLogFacts
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.text.meta_properties import MetaProperties
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.disks import stored_directory_id, stored_meta

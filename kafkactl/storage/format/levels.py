@@ -12,7 +12,7 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.features.catalog.levels import (
+from kafkactl.protocol.catalog.levels import (
     FeatureFacts,
     MetadataVersion,
     default_levels,
@@ -20,8 +20,8 @@ from kafkactl.features.catalog.levels import (
     features_of,
     metadata_version,
 )
-from kafkactl.features.catalog.release_version import in_kafkas_words, parse_release_version, understood
-from kafkactl.features.catalog.releases import Release, kraft_version_for
+from kafkactl.protocol.catalog.release_version import in_kafkas_words, parse_release_version, understood
+from kafkactl.protocol.catalog.releases import Release, kraft_version_for
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import FormatRequest
 

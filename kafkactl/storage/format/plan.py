@@ -18,8 +18,8 @@ from kafkactl.cluster.quorum.voters import DynamicVoter, hash_order
 from kafkactl.core.findings import Finding, Outcome, Severity, blocker, blockers, planned_outcome
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Endpoint, Uuid
-from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.log.voters import Voter
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.arguments import (
     check_controller_login,

@@ -14,7 +14,7 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.scram import ScramMechanism, salted_password, server_key, stored_key
 from kafkactl.storage.format.scram_argument import read_argument, read_old_argument
 

@@ -10,10 +10,10 @@ from typing import Final
 from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import find_release, newest_release, newest_with_zookeeper
 from kafkactl.files import processes
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.files.trust import distrust_of, user_name
+from kafkactl.protocol.catalog.releases import find_release, newest_release, newest_with_zookeeper
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.discovery import NAME_NODES, FoundBy, HostNodes, NodeFile, PassedOver, passed_over_zookeepers

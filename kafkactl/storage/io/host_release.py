@@ -17,8 +17,8 @@ from pathlib import Path
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.files import processes
+from kafkactl.protocol.catalog.releases import find_release
 
 _JAR = re.compile(r"kafka-server-common-(\d+\.\d+\.\d+)[^/]*\.jar", re.ASCII)
 _NOT_CODE = ("-sources.jar", "-javadoc.jar", "-test.jar", "-tests.jar")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from kafkactl.features.catalog.releases import Release, find_release, newest_release
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.protocol.catalog.releases import Release, find_release, newest_release
 from kafkactl.storage.config.node_config import NodeConfig, read_node_config
 
 FilePath: TypeAlias = str | os.PathLike[str]

@@ -14,9 +14,9 @@ from kafkactl.core.file_read import FileRead, link_step
 from kafkactl.core.findings import Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_VERSION, MIGRATION_ENABLE
-from kafkactl.features.catalog.index import metadata_version
-from kafkactl.features.catalog.release_version import understood
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
+from kafkactl.protocol.catalog.index import metadata_version
+from kafkactl.protocol.catalog.release_version import understood
 from kafkactl.protocol.record_batch import LENGTH_END, MAGIC, MAGIC_POSITION
 from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT
 from kafkactl.storage.verify.model import (

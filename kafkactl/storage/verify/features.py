@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.features.catalog.index import features_of
 from kafkactl.metadata.log.scan import FeatureChange
 from kafkactl.metadata.verify.folder import SnapshotFacts
+from kafkactl.protocol.catalog.index import features_of
 from kafkactl.storage.verify.bootstrap import founding_records, no_metadata_version
 from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, file_subject, stops, warns
 from kafkactl.storage.verify.state import loaded_snapshot, log_looks_empty, replayed_changes

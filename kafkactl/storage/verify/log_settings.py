@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from kafkactl.core.wording import first_few, plural, some
-from kafkactl.features.catalog.releases import Release, known_releases
 from kafkactl.metadata.log.stored_settings import BROKER_SETTING, TOPIC_SETTING, settings_after
+from kafkactl.protocol.catalog.releases import Release, known_releases
 from kafkactl.protocol.text.config_values import Problem
 from kafkactl.storage.config.keys import server_keys, topic_keys, value_problem
 from kafkactl.storage.config.release_rules import reading_rules

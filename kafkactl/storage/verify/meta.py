@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.file_read import FileRead
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.leftovers import data_entries

@@ -11,11 +11,11 @@ from kafkactl.core.file_read import FileRead, link_step
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
-from kafkactl.features.catalog.record_types import record_types_of
-from kafkactl.features.catalog.releases import Release
-from kafkactl.features.catalog.start_rules import StartRules, start_rules
 from kafkactl.metadata.log.quorum_state import QuorumStateFile
 from kafkactl.metadata.verify.folder import MetadataLogFacts
+from kafkactl.protocol.catalog.record_types import record_types_of
+from kafkactl.protocol.catalog.releases import Release
+from kafkactl.protocol.catalog.start_rules import StartRules, start_rules
 from kafkactl.protocol.text.java_text import split_list
 from kafkactl.protocol.text.meta_properties import MetaProperties
 from kafkactl.storage.config.node_config import NodeConfig

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import changed
-from kafkactl.features.catalog.releases import Release, known_releases
 from kafkactl.metadata.verify.folder import MetadataLogFacts
+from kafkactl.protocol.catalog.releases import Release, known_releases
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import QUORUM_STATE, ObservedNode
 from kafkactl.storage.partition_folders import PartitionIds

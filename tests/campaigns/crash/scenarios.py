@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.core.findings import Outcome
-from kafkactl.features.catalog.releases import Release, find_release
 from kafkactl.files.filesystem import OsFilesystem
+from kafkactl.protocol.catalog.releases import Release, find_release
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.io.apply_format import apply_plan

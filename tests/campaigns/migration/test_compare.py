@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.migration.compare.comparison import Comparison, compare_observation
 from kafkactl.migration.compare.copy import copy_compared
 from kafkactl.migration.compare.phase import Phase
@@ -21,6 +20,7 @@ from kafkactl.migration.io.saved import load_observation, observation_from
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.znode import Znode
+from kafkactl.protocol.catalog.releases import KafkaVersion
 from tests.campaigns.migration.test_observe import inventory_of, inventory_text
 from tests.conftest import Run
 from tests.lab.harness.errors import LabError

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.migration.copy.forecast import CopyForecast, CopyOutcome, forecast_copy
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.values import KafkaTree
+from kafkactl.protocol.catalog.releases import KafkaVersion
 from tests.lab.migration import log as migration_log
 from tests.lab.migration.cluster import FIRST_CONTROLLER, MigrationCluster
 from tests.lab.migration.configs import ENCODER_SECRET

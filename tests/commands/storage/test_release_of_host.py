@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.features.catalog.releases import newest_release
 from kafkactl.files import processes
+from kafkactl.protocol.catalog.releases import newest_release
 from tests.storage.nodes import CLUSTER_ID, properties
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from kafkactl.dryrun.controller.facts import facts_of, min_isr_of, unclean_allowed
 from kafkactl.dryrun.controller.rules import grown_isr, rules_of
-from kafkactl.features.catalog.releases import find_release, release_names
 from kafkactl.metadata.image.model import Controller, FeatureRange
+from kafkactl.protocol.catalog.releases import find_release, release_names
 from tests.dryrun.clusters import cluster, uuid
 
 LEVELS = {"metadata.version": 25, "eligible.leader.replicas.version": 1}

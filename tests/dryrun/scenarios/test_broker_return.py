@@ -20,9 +20,9 @@ from kafkactl.dryrun.scenarios.broker_loss import LossMode, broker_loss
 from kafkactl.dryrun.scenarios.broker_return import broker_return, catch_up
 from kafkactl.dryrun.scenarios.rolling_restart import rolling_restart, safest_order
 from kafkactl.dryrun.scenarios.unregister_broker import unregister_broker
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.replay.reference import Replaying
+from kafkactl.protocol.catalog.releases import find_release
 from tests.dryrun.clusters import cluster, clusters, uuid
 
 HOSTILE_LINES = {

@@ -16,10 +16,10 @@ from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenarios.controllers import ControllerEvent, controllers
 from kafkactl.dryrun.scenarios.features import feature_levels
 from kafkactl.dryrun.voter_change import VoterChange, parse_voter_change
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.metadata.image.model import Controller, FeatureRange, Image
 from kafkactl.metadata.log.voters import Voter
+from kafkactl.protocol.catalog.releases import find_release
 from tests.dryrun.clusters import cluster, uuid
 
 HOSTILE_LINES = {"dryrun controllers": ("{log} --lose 1",)}

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from kafkactl.core.findings import Outcome, blockers
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.consequences import downgrade_floor
-from kafkactl.features.catalog.levels import features_of
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.features.plan.change import upgrade_type
 from kafkactl.features.plan.plan import FeaturePlan, plan_change
 from kafkactl.features.plan.predict import predicted_acceptance
 from kafkactl.features.plan.request import FeatureRequest, Operation
+from kafkactl.protocol.catalog.consequences import downgrade_floor
+from kafkactl.protocol.catalog.levels import features_of
+from kafkactl.protocol.catalog.releases import find_release
 from tests.features.clusters import Cluster, Node, ranges
 
 RELEASES = ("3.6", "3.7", "3.9", "4.0", "4.1", "4.3", "4.4")

@@ -13,8 +13,6 @@ import pytest
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.index import features_of
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.attempts import all_at_once
 from kafkactl.kafka.client import Client, Limits
@@ -22,6 +20,8 @@ from kafkactl.kafka.cluster_view import ClusterView
 from kafkactl.kafka.connection import Access, connect
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
+from kafkactl.protocol.catalog.index import features_of
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.protocol.framing import Response
 from tests.fakes.proxy import Fault, FaultyProxy
 from tests.lab.harness import config, releases

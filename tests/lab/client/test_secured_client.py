@@ -15,13 +15,13 @@ import pytest
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.files import processes
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import read_client_config
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.io.lost_disk_quorum import controller_client_config, see_quorum
 from kafkactl.storage.model import QuorumSeen

@@ -7,8 +7,8 @@ import zipfile
 import pytest
 
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.features.catalog.levels import changes_metadata_in, features_of, metadata_version, names_before_levels
-from kafkactl.features.catalog.releases import Release, find_release
+from kafkactl.protocol.catalog.levels import changes_metadata_in, features_of, metadata_version, names_before_levels
+from kafkactl.protocol.catalog.releases import Release, find_release
 from kafkactl.protocol.schema.build import build_message
 from kafkactl.protocol.schema.definitions import control_record
 from kafkactl.protocol.schema.dialect import parse_definition

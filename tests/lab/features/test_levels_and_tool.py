@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.core.errors import InputError
-from kafkactl.features.catalog.index import (
+from kafkactl.protocol.catalog.index import (
     default_metadata_version,
     feature_dependencies,
     metadata_versions,
@@ -22,8 +22,8 @@ from kafkactl.features.catalog.index import (
     render_dependencies,
     version_mapping,
 )
-from kafkactl.features.catalog.levels import _FEATURES, names_before_levels
-from kafkactl.features.catalog.releases import Release, find_release
+from kafkactl.protocol.catalog.levels import _FEATURES, names_before_levels
+from kafkactl.protocol.catalog.releases import Release, find_release
 from tests.lab.harness import releases
 from tests.lab.harness.storage_tool import StorageToolServer, ToolResult
 

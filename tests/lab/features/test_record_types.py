@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.features.catalog.record_types import record_types_of
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.record_types import record_types_of
+from kafkactl.protocol.catalog.releases import find_release
 from tests.lab.harness import maven
 from tests.lab.harness.releases import VERSIONS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.features.catalog.releases import find_release, kraft_version_for
+from kafkactl.protocol.catalog.releases import find_release, kraft_version_for
 from tests.lab.harness import releases
 from tests.lab.harness.storage_tool import StorageToolServer, ToolResult
 

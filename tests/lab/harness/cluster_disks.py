@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkactl.core.findings import Outcome
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.entropy import SystemSource, random_uuid
 from kafkactl.files.filesystem import OsFilesystem
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.io.apply_format import apply_plan

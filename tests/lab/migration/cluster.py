@@ -24,12 +24,12 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kafkactl.core.findings import Outcome
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.entropy import SystemSource
 from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.migration.io.zookeeper.client import ZooKeeper, open_zookeeper
 from kafkactl.migration.zktree.znode import Znode
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.io.apply_format import apply_plan

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.roll.rules.binaries import java_needed
 from kafkactl.roll.rules.changes import ignored_settings
 from kafkactl.roll.rules.refusals import refused_settings, refused_topic_settings

@@ -13,8 +13,8 @@ from kafkactl.cluster.quorum.voters import hash_order, parse_voters, socket_host
 from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.findings import blockers
 from kafkactl.core.values import Uuid
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.protocol.text.java_text import (
     LONG_BITS,
     date_text,

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.config_providers import resolve
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.config.dynamic_keys import dynamic_keys
 from kafkactl.storage.config.keys import ServerKey, server_keys
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.config.keys import ServerKey, server_keys, topic_keys, value_problem
 from kafkactl.storage.config.node_config import ConfigError, read_node_config
 from kafkactl.storage.config.release_rules import reading_rules

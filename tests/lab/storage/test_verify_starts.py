@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.io.metadata_log import scan_metadata_log
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.verify.model import Verification

@@ -7,11 +7,11 @@ import pytest
 from kafkactl.core.explanations import explanations
 from kafkactl.core.findings import blocker, warning
 from kafkactl.core.frozen import changed
-from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.migration.copy.forecast import _BY_FINDING, CopyOutcome, forecast_copy, sizes_of
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.zktree.parse import parse_znodes
 from kafkactl.migration.zktree.znode import Hidden
+from kafkactl.protocol.catalog.releases import KafkaVersion
 from tests.migration.zk_trees import small, without, znodes
 
 RULES = copy_rules(KafkaVersion(3, 9))

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.compare.comparison import Comparison, compare_observation
@@ -27,6 +26,7 @@ from kafkactl.migration.observed.raw import RawObservation
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.tree import tree_of
 from kafkactl.migration.zktree.znode import decode_znodes
+from kafkactl.protocol.catalog.releases import KafkaVersion
 from tests.campaigns.goldens.migrations import INTO as GOLDENS
 from tests.campaigns.goldens.migrations import RELEASES
 from tests.lab.migration.configs import ENCODER_SECRET as SECRET

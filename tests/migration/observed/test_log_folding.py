@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.metadata.image.snapshot_writer import snapshot_name
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.copy.records import copy_batches
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.io.saved import log_facts_of
+from kafkactl.protocol.catalog.releases import KafkaVersion
 from tests.metadata.snapshots import encode_snapshot
 from tests.migration.migration_logs import (
     TIME_MS,

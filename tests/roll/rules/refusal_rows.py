@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from kafkactl.features.catalog.releases import release_names
+from kafkactl.protocol.catalog.releases import release_names
 
 BROKER = {
     "process.roles": "broker",

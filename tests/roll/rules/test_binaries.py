@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.features.catalog.releases import find_release, known_releases
+from kafkactl.protocol.catalog.releases import find_release, known_releases
 from kafkactl.roll.rules.binaries import java_needed, ranges
 
 

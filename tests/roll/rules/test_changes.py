@@ -8,7 +8,7 @@ import pytest
 import tomli
 
 from kafkactl.core.data_files import read_data
-from kafkactl.features.catalog.releases import find_release, release_names
+from kafkactl.protocol.catalog.releases import find_release, release_names
 from kafkactl.roll.rules.changes import ChangedDefault, changed_defaults, ignored_settings, ignored_topic_settings
 from kafkactl.storage.config.keys import server_keys, topic_keys
 from tests.roll.rules.refusal_rows import REMOVED

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from kafkactl.features.catalog.releases import find_release, release_names
+from kafkactl.protocol.catalog.releases import find_release, release_names
 from kafkactl.roll.rules.refusals import (
     MissingClass,
     RefusedSetting,

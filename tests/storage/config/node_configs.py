@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.findings import Severity
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
 
 COMBINED = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Severity
 from kafkactl.core.values import Endpoint
-from kafkactl.features.catalog.releases import release_names
+from kafkactl.protocol.catalog.releases import release_names
 from kafkactl.protocol.text.config_values import ConfigProvider
 from kafkactl.storage.config.node_config import ConfigError
 from tests.storage.config.node_configs import BROKER, COMBINED, CONTROLLER, read, refused, text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkactl.core.findings import Finding, Outcome, Severity
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.model import Action, FormatPlan, FormatRequest, ObservedNode, VoterMode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.findings import Severity, blockers
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.format.cluster_id import APACHE_IMAGE_ID, check_cluster_id
 
 CANONICAL = "XgM8cvG1S-mQ3k4wGhkVpQ"

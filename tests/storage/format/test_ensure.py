@@ -9,8 +9,8 @@ import pytest
 
 from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Finding, Outcome, Severity, blockers
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.format.ensure import plan_ensure
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.model import DirectoryEntry, FormatPlan, FormatRequest, ObservedDirectory, ObservedNode, VoterMode

@@ -174,7 +174,7 @@ def test_records_stand_in_kafkas_order() -> None:
 
 
 def test_nothing_of_a_credential_is_in_a_repr() -> None:
-    from kafkactl.features.catalog.releases import find_release
+    from kafkactl.protocol.catalog.releases import find_release
     from kafkactl.storage.format.scram import parse_scram
 
     credential = parse_scram(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.findings import Outcome, Severity
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.model import (
     VoterMode,
 )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.core.errors import InputError
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.format.scram import ScramCredential, parse_scram, read_scram_lines
 from kafkactl.storage.format.scram_argument import read_argument, read_old_argument
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from kafkactl.core.findings import Outcome
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.filesystem import OsFilesystem
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.format.unformat import plan_unformat
 from kafkactl.storage.io.apply_format import apply_plan

@@ -9,9 +9,9 @@ import pytest
 
 from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Severity
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.io.metadata_log import scan_metadata_log
 from kafkactl.metadata.log.scan import Contents
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.verify.node import verify_node
 from tests.storage.verify.nodes import blocker_ids, two

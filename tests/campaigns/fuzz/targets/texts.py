@@ -15,9 +15,6 @@ from kafkactl.dryrun.reassignment_plan import parse_plan as parse_reassignment
 from kafkactl.dryrun.scenarios.alter_config import parse_entity
 from kafkactl.dryrun.scenarios.elect_leaders import parse_partition
 from kafkactl.dryrun.voter_change import parse_voter_change
-from kafkactl.features.catalog.mapping import parse_feature_level
-from kafkactl.features.catalog.release_version import parse_release_version
-from kafkactl.features.catalog.releases import find_release, newest_release
 from kafkactl.files.contexts import parse_contexts
 from kafkactl.files.contexts_edit import edited as edited_contexts
 from kafkactl.files.contexts_edit import with_context, without_context
@@ -30,6 +27,9 @@ from kafkactl.migration.render.properties_edit import Edits, shown_diff
 from kafkactl.migration.render.properties_edit import edited as edited_properties
 from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string
 from kafkactl.net.transport import parse_addresses
+from kafkactl.protocol.catalog.mapping import parse_feature_level
+from kafkactl.protocol.catalog.release_version import parse_release_version
+from kafkactl.protocol.catalog.releases import find_release, newest_release
 from kafkactl.protocol.sasl.oauthbearer import OAuthBearer
 from kafkactl.protocol.sasl.scram import Scram
 from kafkactl.protocol.text.client_properties import read_client_properties
@@ -378,7 +378,7 @@ TARGETS = (
            reads=("storage.api.request", "storage.format.scram", "storage.format.scram_argument")),
     Target(name="arguments", make=_arguments, most_bytes=256,
            reads=("net.transport", "dryrun.scenarios.alter_config", "dryrun.scenarios.controllers",
-                  "dryrun.scenarios.elect_leaders", "features.catalog.mapping", "features.catalog.release_version",
+                  "dryrun.scenarios.elect_leaders", "protocol.catalog.mapping", "protocol.catalog.release_version",
                   "quorum.api.recover.words", "protocol.text.java_text", "quorum.target", "cluster.quorum.voters",
                   "tiered.layouts", "core.values")),
     Target(name="reassignment-plan", make=_reassignment, reads=("dryrun.reassignment_plan",)),

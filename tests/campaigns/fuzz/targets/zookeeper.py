@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from kafkactl.core.errors import DecodeError, InputError
-from kafkactl.features.catalog.releases import find_release
 from kafkactl.kafka.api.exposure import zookeeper_exposure
 from kafkactl.migration.copy.forecast import forecast_copy
 from kafkactl.migration.copy.rules import copy_rules
@@ -22,6 +21,7 @@ from kafkactl.migration.zktree.password_encoder import PasswordDecodeError, deco
 from kafkactl.migration.zktree.redact import redact_znodes
 from kafkactl.migration.zktree.settings import parse_credential
 from kafkactl.migration.zktree.znode import Znode, decode_znodes, encode_znodes, render_znode
+from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.protocol.text.properties import parse_properties
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError
 from tests.migration.zk_trees import small, znodes

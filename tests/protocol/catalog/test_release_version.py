@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.errors import InputError
-from kafkactl.features.catalog.release_version import parse_release_version, supported_names
-from kafkactl.features.catalog.releases import find_release, known_releases
+from kafkactl.protocol.catalog.release_version import parse_release_version, supported_names
+from kafkactl.protocol.catalog.releases import find_release, known_releases
 
 
 @pytest.mark.parametrize(

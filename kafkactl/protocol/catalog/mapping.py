@@ -12,9 +12,9 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.features.catalog.levels import MetadataVersion, features_of, metadata_version
-from kafkactl.features.catalog.release_version import in_kafkas_words, understood
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.levels import MetadataVersion, features_of, metadata_version
+from kafkactl.protocol.catalog.release_version import in_kafkas_words, understood
+from kafkactl.protocol.catalog.releases import Release
 
 _INT16 = range(-(2**15), 2**15)
 

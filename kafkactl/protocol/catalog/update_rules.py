@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 
 from kafkactl.core.frozen import frozen
-from kafkactl.features.catalog.releases import Release, known_releases
+from kafkactl.protocol.catalog.releases import Release, known_releases
 from kafkactl.protocol.schema.release_table import ReleaseTable, read_release_table
 from kafkactl.protocol.schema.spec import Versions
 

@@ -8,8 +8,8 @@ level. Where we refuse, the message carries the words that the tool of that rele
 from __future__ import annotations
 
 from kafkactl.core.errors import InputError
-from kafkactl.features.catalog.levels import MetadataVersion, metadata_version, metadata_versions, names_before_levels
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.levels import MetadataVersion, metadata_version, metadata_versions, names_before_levels
+from kafkactl.protocol.catalog.releases import Release
 
 
 def parse_release_version(release: Release, text: str, *, unstable: bool) -> MetadataVersion:

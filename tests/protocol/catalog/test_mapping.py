@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.errors import InputError
-from kafkactl.features.catalog.mapping import (
+from kafkactl.protocol.catalog.mapping import (
     feature_dependencies,
     parse_feature_level,
     render_dependencies,
     version_mapping,
 )
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.catalog.releases import find_release
 
 
 def lines(release: str, text: str | None = None) -> list[str]:

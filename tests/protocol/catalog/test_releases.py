@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.errors import InputError
-from kafkactl.features.catalog.releases import (
+from kafkactl.protocol.catalog.releases import (
     KafkaVersion,
     find_release,
     known_releases,

@@ -6,7 +6,7 @@ Facts are in `levels`, the reading of a release version in `release_version`, wh
 from __future__ import annotations
 
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.features.catalog.levels import (
+from kafkactl.protocol.catalog.levels import (
     FeatureFacts,
     FeatureLevel,
     MetadataVersion,
@@ -18,7 +18,7 @@ from kafkactl.features.catalog.levels import (
     metadata_versions,
     metadata_versions_of,
 )
-from kafkactl.features.catalog.mapping import (
+from kafkactl.protocol.catalog.mapping import (
     Level,
     feature_dependencies,
     known_metadata_version,
@@ -26,8 +26,8 @@ from kafkactl.features.catalog.mapping import (
     render_dependencies,
     version_mapping,
 )
-from kafkactl.features.catalog.release_version import parse_release_version, supported_names
-from kafkactl.features.catalog.releases import kraft_version_for
+from kafkactl.protocol.catalog.release_version import parse_release_version, supported_names
+from kafkactl.protocol.catalog.releases import kraft_version_for
 
 __all__ = [
     "KRAFT_VERSION",

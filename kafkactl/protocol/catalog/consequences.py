@@ -14,8 +14,8 @@ from typing import Any
 
 from kafkactl.core.data_files import list_data, read_data
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.features.catalog.levels import changes_metadata_in, features_of, metadata_versions
-from kafkactl.features.catalog.releases import Release, known_releases
+from kafkactl.protocol.catalog.levels import changes_metadata_in, features_of, metadata_versions
+from kafkactl.protocol.catalog.releases import Release, known_releases
 
 UNKNOWN_WAY = "unknown"
 _IDLE = "nothing:"
@@ -59,7 +59,7 @@ def metadata_changes(release: Release, lower: int, higher: int) -> tuple[int, ..
 def downgrade_floor(release: Release, level: int) -> int:
     """Return the lowest level of metadata.version that a safe downgrade from `level` reaches on that release.
 
-    >>> from kafkactl.features.catalog.releases import find_release
+    >>> from kafkactl.protocol.catalog.releases import find_release
     >>> downgrade_floor(find_release("4.3"), 25)
     23
     """

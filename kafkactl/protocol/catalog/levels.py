@@ -23,7 +23,7 @@ from kafkactl.core.kafka_names import (
     STREAMS_VERSION,
     TRANSACTION_VERSION,
 )
-from kafkactl.features.catalog.releases import Release, release_names
+from kafkactl.protocol.catalog.releases import Release, release_names
 from kafkactl.protocol.schema.spec import Versions
 
 _FEATURES = (KRAFT_VERSION, TRANSACTION_VERSION, GROUP_VERSION, ELR_VERSION, SHARE_VERSION, STREAMS_VERSION)
@@ -119,7 +119,7 @@ def default_levels(release: Release, metadata_version_level: int) -> dict[str, i
     """Return the features that `format` sets along with a metadata.version, in the tools' order, level 0 left out.
 
     metadata.version and kraft.version are not among them: the one is given, the other follows the quorum
-    (`kafkactl.features.catalog.releases.kraft_version_for`).
+    (`kafkactl.protocol.catalog.releases.kraft_version_for`).
     """
     levels = {name: facts.default_level(metadata_version_level) for name, facts in features_of(release).items()}
     return {name: level for name, level in levels.items() if level > 0 and name != KRAFT_VERSION}

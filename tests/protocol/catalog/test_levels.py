@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import tomli
 
-from kafkactl.features.catalog.levels import (
+from kafkactl.protocol.catalog.levels import (
     changes_metadata_in,
     default_levels,
     default_metadata_version,
@@ -14,7 +14,7 @@ from kafkactl.features.catalog.levels import (
     metadata_versions,
     metadata_versions_of,
 )
-from kafkactl.features.catalog.releases import find_release, known_releases, release_names
+from kafkactl.protocol.catalog.releases import find_release, known_releases, release_names
 from tests.repository.tree import ROOT
 
 
@@ -116,7 +116,7 @@ def test_default_never_goes_beyond_what_is_known_and_never_falls() -> None:
 
 
 def test_tables_name_known_releases_only() -> None:
-    from kafkactl.features.catalog import levels
+    from kafkactl.protocol.catalog import levels
 
     for name in levels._FEATURES:
         table = levels._table(name)

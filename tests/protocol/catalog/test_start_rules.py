@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.features.catalog.releases import find_release, known_releases
-from kafkactl.features.catalog.start_rules import StartRules, start_rules
+from kafkactl.protocol.catalog.releases import find_release, known_releases
+from kafkactl.protocol.catalog.start_rules import StartRules, start_rules
 
 EVERY_PATCH = [
     find_release(f"{release.name}.{patch}") for release in known_releases() for patch in range(release.newest_patch + 1)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.features.catalog.consequences import (
+from kafkactl.protocol.catalog.consequences import (
     consequences,
     downgrade_floor,
     first_release_with,
@@ -12,9 +12,9 @@ from kafkactl.features.catalog.consequences import (
     lost,
     metadata_changes,
 )
-from kafkactl.features.catalog.levels import metadata_versions
-from kafkactl.features.catalog.releases import find_release, known_releases
-from kafkactl.features.catalog.update_rules import release_of, update_rules
+from kafkactl.protocol.catalog.levels import metadata_versions
+from kafkactl.protocol.catalog.releases import find_release, known_releases
+from kafkactl.protocol.catalog.update_rules import release_of, update_rules
 from kafkactl.protocol.schema.spec import Versions
 
 # features-and-quorum C.1: the lowest level that a safe downgrade reaches, as 4.4 has it.
@@ -113,7 +113,7 @@ def test_first_release_with_a_level_is_found(feature: str, level: int, release: 
 
 @pytest.mark.parametrize("release", known_releases(), ids=lambda release: release.name)
 def test_release_is_known_by_its_range(release: object) -> None:
-    from kafkactl.features.catalog.releases import Release
+    from kafkactl.protocol.catalog.releases import Release
 
     assert isinstance(release, Release)
     found = release_of(Versions(release.lowest_supported_level, release.production_level))

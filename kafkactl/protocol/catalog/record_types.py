@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from kafkactl.features.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.schema.release_table import ReleaseTable, read_release_table
 
 
