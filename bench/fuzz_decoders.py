@@ -25,7 +25,6 @@ from bench.side_by_side import circumstances
 from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.values import ZERO_UUID
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
-from kafkactl.metadata.log.frame import decode_record
 from kafkactl.metadata.log.quorum_state import decode_quorum_state
 from kafkactl.protocol.batch_scan import scan_batches
 from kafkactl.protocol.codec import decode_message, encode_message
@@ -33,6 +32,7 @@ from kafkactl.protocol.compiled import decoder
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.form import Form, default_value
+from kafkactl.protocol.log.frame import decode_record
 from kafkactl.protocol.primitives import base128
 from kafkactl.protocol.record_batch import decode_batches
 from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec

@@ -35,10 +35,10 @@ from bench.side_by_side import circumstances
 from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.dump.lines import LineMaker, RecordFilter
 from kafkactl.metadata.dump.records import log_records
-from kafkactl.metadata.log.frame import encode_record
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.batch_scan import Damage, scan_batches
 from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import decode_batches, decode_records, encode_batch
 from kafkactl.protocol.schema.definitions import message, metadata_record_names
 from tests.protocol.random_messages import random_message

@@ -26,9 +26,9 @@ from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.snapshot_writer import snapshot_batches
 from kafkactl.metadata.io.source import piece_bytes
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.replay.reference import Replay
+from kafkactl.protocol.log.batch_runs import walk_runs
 
 GOALS = {"replay": 8.0, "command": 12.0, "dry run": 12.0}
 GOALS_OF_TEN_MILLION = {"replay": 6.0, "command": 8.0, "dry run": 8.0}

@@ -20,8 +20,8 @@ from bench.log_generator import LogGenerator
 from bench.log_shape import Shape, diverse_shape, reference_shape
 from bench.side_by_side import circumstances, record
 from kafkactl.metadata.image.snapshot_writer import snapshot_batches
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.protocol.crc32c import crc32c
+from kafkactl.protocol.log.batch_runs import walk_runs
 from kafkactl.protocol.record_batch import CRC_END, CRC_START, HEADER_BYTES, LENGTH_END
 
 RECORDS = 200_000

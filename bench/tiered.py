@@ -27,8 +27,8 @@ from typing import Any
 
 from bench.side_by_side import Peak, circumstances, record, resident_mib, timed
 from bench.tiered_generator import SHAPES, Expected, found_by, write_logs
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.protocol.crc32c import crc32c
+from kafkactl.protocol.log.batch_runs import walk_runs
 from kafkactl.tiered.api.verbs import Audit, Loaded, Request, audit, each_segment, load
 from kafkactl.tiered.audit.object_findings import object_findings
 from kafkactl.tiered.bucket import Bucket

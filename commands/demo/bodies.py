@@ -7,8 +7,8 @@ from typing import Any
 
 from kafkactl.core.kafka_names import METADATA_TOPIC
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import encode_record
 from kafkactl.net.transport import Address
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.schema.definitions import metadata_record
 
 Ranges = Mapping[str, tuple[int, int]]

@@ -18,9 +18,9 @@ from kafkactl.commands.demo.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.commands.demo.listening import Listening
 from kafkactl.core.kafka_names import GROUP_VERSION, KRAFT_VERSION, METADATA_VERSION, TRANSACTION_VERSION
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import encode_record
 from kafkactl.net.transport import Address
 from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import metadata_record
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from kafkactl.commands.demo.bodies import feature_ranges
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.record_versions import record_version
 

@@ -10,8 +10,8 @@ from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.core.values import host_port
 
 if TYPE_CHECKING:
+    from kafkactl.cluster.quorum.voter_sets import Voter
     from kafkactl.core.findings import Finding
-    from kafkactl.metadata.log.voters import Voter
     from kafkactl.storage.api.format import FormatResult, FormattedDirectory
 
 _TONES = {

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafkactl.cluster.registrations import BrokerRegistration
 from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.answers import by_fields
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Endpoint, Role
-from kafkactl.metadata.log.registrations import BrokerRegistration
 from kafkactl.protocol.schema.spec import Versions
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 
 from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
 from kafkactl.cluster.quorum.state import QuorumState, Replica
+from kafkactl.cluster.registrations import Registrations
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES, ZkMigrationState
 from kafkactl.core.values import Role
-from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.catalog.update_rules import release_of
 from kafkactl.protocol.schema.spec import Versions

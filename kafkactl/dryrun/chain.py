@@ -11,8 +11,8 @@ from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import rules_of
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.metadata.image.model import Image
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.replay.reference import Replaying
+from kafkactl.protocol.log.frame import MetadataRecord
 
 
 def after(image: Image, prediction: Prediction) -> tuple[Image, Facts]:

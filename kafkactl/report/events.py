@@ -12,11 +12,11 @@ from typing import Any, Final, Protocol
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.frozen import frozen
-from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.compiled_runtime import IrregularError
+from kafkactl.protocol.log.batch_runs import walk_runs
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.plain_records import Span, plain_spans
 from kafkactl.protocol.record_batch import HEADER_BYTES, BatchHeader, decode_header, decode_records
 

@@ -13,20 +13,20 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
+from kafkactl.cluster.quorum.voter_sets import Voter, voters_of
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role, Uuid
 from kafkactl.dryrun.engine.local import Loaded, LogFile, decoded_records, load
 from kafkactl.metadata.image.model import Image
-from kafkactl.metadata.log.batch_runs import BATCH_HEAD, UNUSUAL_BITS, BatchRun, walk_runs
-from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
-from kafkactl.metadata.log.voters import Voter, voters_of
 from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.protocol.catalog.releases import KafkaVersion
 from kafkactl.protocol.catalog.update_rules import release_of
 from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlRecord, ControlType
+from kafkactl.protocol.log.batch_runs import BATCH_HEAD, UNUSUAL_BITS, BatchRun, walk_runs
+from kafkactl.protocol.log.frame import FRAME_VERSION, MetadataRecord, decode_record
 from kafkactl.protocol.plain_records import plain_spans
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
 from kafkactl.protocol.schema.spec import Versions

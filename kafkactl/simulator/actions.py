@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
-from kafkactl.metadata.log.voters import Voter
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.machine import Machine

@@ -12,8 +12,8 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.values import ZERO_UUID
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.simulator.chance import Chance, Choices
 from kafkactl.simulator.invariants import Monitor
 from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, SYNCED, WAKE, Machine, disks_of, shown_role

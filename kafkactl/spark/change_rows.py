@@ -20,11 +20,11 @@ from kafkactl.metadata.image.model import (
 from kafkactl.metadata.image.nodes import node_json
 from kafkactl.metadata.io.image import history_files
 from kafkactl.metadata.io.source import CHECKPOINT, LogFile, LogSource
-from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.keys import RESOURCE_WORDS
 from kafkactl.metadata.replay.reference import Replaying
 from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.log.batch_runs import walk_runs
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.redact import redacted_configs
 
 Row = tuple[Any, ...]

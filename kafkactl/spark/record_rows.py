@@ -13,10 +13,10 @@ from kafkactl.metadata.api.places import log_files
 from kafkactl.metadata.dump.lines import LineMaker, RecordFilter
 from kafkactl.metadata.dump.text import compact_json
 from kafkactl.metadata.io.source import LogSource
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.keys import identities
 from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.schema.spec import json_name
 from kafkactl.spark.record_times import ALL_TIMES, Times
 

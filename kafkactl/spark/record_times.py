@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from kafkactl.metadata.log.batch_runs import BatchRun
+from kafkactl.protocol.log.batch_runs import BatchRun
 
 _TIMES: Final = struct.Struct(">27xqq")  # of the batch header: base timestamp, maximum
 

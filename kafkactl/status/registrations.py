@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kafkactl.cluster.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.core.values import Endpoint
 from kafkactl.metadata.image.model import FeatureRange, Image, Listener
-from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.protocol.schema.spec import Versions
 
 

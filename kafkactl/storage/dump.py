@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias, TypedDict
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.quorum_state import decode_quorum_state
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.json_form import to_json
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, BatchHeader
 from kafkactl.protocol.redact import (
     REDACTED,

@@ -11,13 +11,13 @@ from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.answers import by_fields
 from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import FIRST_CHECKPOINT
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 
 if TYPE_CHECKING:

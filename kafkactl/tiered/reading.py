@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeAlias
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.frozen import frozen
-from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.log.batch_runs import walk_runs
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.record_batch import BatchHeader, decode_header, decode_records
 from kafkactl.tiered.plain import PlainReader, PlainRecords
 from kafkactl.tiered.records import RemoteRecord, decode_frame, remote_record

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.schema.definitions import remote_log_record
 from kafkactl.tiered.states import PartitionDeleteState, SegmentState
 

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from kafkactl.core.shown import escaped, escaped_yaml, is_unsafe, json_text, visible, visible_lines
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 from tests.metadata.records import broker, partition, record, uuid

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.log_generator import LogGenerator, Shape
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 

@@ -15,9 +15,9 @@ from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.majority import majority, tolerates
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.cluster.quorum.state import Probe, QuorumState, Replica
+from kafkactl.cluster.registrations import ControllerRegistration, Registrations
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.values import Endpoint, ReplicaKey, Role, Uuid
-from kafkactl.metadata.log.registrations import ControllerRegistration, Registrations
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.step import Action, Step
 from tests.quorum.worlds import CLUSTER_ID, endpoint, key, versions

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.batch_runs import BatchRun
-from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.observed.log_folding import LogFolding
 from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.protocol.log.batch_runs import BatchRun
+from kafkactl.protocol.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import metadata_record
 

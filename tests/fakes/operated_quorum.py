@@ -11,9 +11,9 @@ from kafkactl.commands.demo.broker import Action, Asked, Reply
 from kafkactl.commands.demo.quorum import NOT_CONTROLLER, RANGES
 from kafkactl.core.kafka_names import KRAFT_VERSION
 from kafkactl.core.values import ZERO_UUID
-from kafkactl.metadata.log.frame import encode_record
 from kafkactl.net.transport import Address
 from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.schema.definitions import metadata_record
 from tests.fakes.faulty_quorum import FaultyQuorum
 

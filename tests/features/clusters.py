@@ -24,11 +24,11 @@ from dataclasses import dataclass, field
 
 from kafkactl.cluster.node import ClusterNode, Silence
 from kafkactl.cluster.quorum.state import QuorumState, Replica
+from kafkactl.cluster.quorum.voter_sets import Voter
+from kafkactl.cluster.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.cluster.state import ClusterState, MinInsync
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Endpoint, Role, Uuid
-from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.catalog.levels import features_of
 from kafkactl.protocol.catalog.releases import find_release

@@ -18,8 +18,8 @@ from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.retries import Backoff
-from kafkactl.metadata.log.frame import encode_record
 from kafkactl.net.transport import Address
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import metadata_record
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.protocol.control_records import decode_control_record, encode_control_record
 from kafkactl.protocol.crc32c import crc32c
+from kafkactl.protocol.log.frame import decode_record, encode_record
 from kafkactl.protocol.record_batch import RecordBatch, decode_batches, encode_batch
 from kafkactl.protocol.schema.definitions import message
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.protocol.log.frame import MetadataRecord
 from tests.metadata.records import record, uuid
 
 BROKERS = (1, 2, 3, 4)

@@ -7,9 +7,9 @@ from typing import Any
 
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import LogRecord
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.form import default_value
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.record_batch import decode_batches
 from kafkactl.protocol.schema.definitions import message
 

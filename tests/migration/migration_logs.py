@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.protocol.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 

@@ -15,7 +15,6 @@ from typing import Any, Self
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role, Uuid
 from kafkactl.metadata.image.model import Image, LogRecord
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.migration.copy.records import copy_batches
 from kafkactl.migration.copy.rules import copy_rules
@@ -33,6 +32,7 @@ from kafkactl.migration.zktree.parse import parse_znodes
 from kafkactl.migration.zktree.tree import tree_of
 from kafkactl.migration.zktree.znode import Znode
 from kafkactl.protocol.catalog.releases import KafkaVersion
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.storage.partition_folders import PartitionIds
 from tests.migration.zk_trees import CLUSTER_ID, ORDERS_ID, small, text, without

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kafkactl.core.errors import DecodeError, EncodeError
 from kafkactl.metadata.log.checkpoint import MAX_BATCH_BYTES
-from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol import record_batch
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.primitives import Reader
 from kafkactl.protocol.record_batch import Record, decode_batches, decode_header, encode_batch
 from kafkactl.protocol.record_size import record_size

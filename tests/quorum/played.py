@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from kafkactl.cluster.quorum.majority import tolerates
 from kafkactl.cluster.quorum.state import QuorumState
+from kafkactl.cluster.registrations import ControllerRegistration, Registrations
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding
 from kafkactl.core.values import Endpoint, ReplicaKey, Uuid
-from kafkactl.metadata.log.registrations import ControllerRegistration, Registrations
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.step import Action, Step
 from tests.quorum.worlds import CLUSTER_ID, NOW_MS, World, endpoint

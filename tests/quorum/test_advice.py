@@ -8,11 +8,11 @@ import pytest
 
 from kafkactl.cluster.quorum.liveness import unproven
 from kafkactl.cluster.quorum.voters import socket_host
+from kafkactl.cluster.registrations import BrokerRegistration, Registrations
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.values import Endpoint, Role, Uuid
 from kafkactl.files.journal import open_journal
-from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
 from kafkactl.quorum.change.goals import reassignment
 from kafkactl.quorum.change.journal import SUBJECT, begin_entry, open_request, step_entry
 from kafkactl.quorum.change.ports import ChangeResult

@@ -8,9 +8,9 @@ import pytest
 
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.state import Probe
+from kafkactl.cluster.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.core.findings import Outcome, Severity
 from kafkactl.core.values import Role, Uuid
-from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.quorum.guard import OVERRIDES, Circumstances
 from kafkactl.quorum.guard_steps import check_steps

@@ -9,9 +9,9 @@ import pytest
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.observation import DiskSeen, answer_error, quorum_answer, quorum_state
 from kafkactl.cluster.quorum.state import Mode, Progress, is_committed, progress
+from kafkactl.cluster.quorum.voter_sets import Voter
+from kafkactl.cluster.registrations import Registrations
 from kafkactl.core.values import ZERO_UUID, Endpoint, Role
-from kafkactl.metadata.log.registrations import Registrations
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.schema.definitions import response
 from tests.quorum.worlds import CLUSTER_ID, NOW_MS, directory, endpoint, versions

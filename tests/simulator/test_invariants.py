@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.metadata.log.voters import Voter
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.simulator.invariants import Monitor, Shadow, voters_in
 from kafkactl.simulator.machine import directory_id, endpoint_of
 from kafkactl.simulator.raft.log import Batch, RecordKind, Voters

@@ -10,7 +10,7 @@ import pytest
 from kafkactl.core.errors import KafkactlError
 from kafkactl.metadata.dump.lines import LineMaker, RecordFilter
 from kafkactl.metadata.io.source import open_source
-from kafkactl.metadata.log.batch_runs import BatchRun
+from kafkactl.protocol.log.batch_runs import BatchRun
 from kafkactl.spark.record_rows import record_rows
 from kafkactl.spark.record_times import Times
 from tests.spark.logs import write_all_logs

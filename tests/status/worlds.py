@@ -6,12 +6,12 @@ from typing import Any
 
 from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
 from kafkactl.cluster.quorum.state import Mode, QuorumState, Replica
+from kafkactl.cluster.registrations import BrokerRegistration, Registrations
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role, Uuid
 from kafkactl.metadata.image.health import PartitionHealth
-from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.quorum.health import check_health, is_broken

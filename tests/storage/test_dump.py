@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.errors import InputError
 from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.log.checkpoint import encode_bootstrap_checkpoint, encode_first_checkpoint
-from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.metadata.log.voters import Voter
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.redact import REDACTED
 from kafkactl.storage.dump import dump_file, file_type
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.tiered.ledger import Ledger, MetadataLog, fold

@@ -22,9 +22,9 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.io.check import read_node_log
 from kafkactl.metadata.io.source import LogFile, LogSource, log_folder, open_source, without_links
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.redact import Replacements, redact_runs
 from kafkactl.protocol.catalog.update_rules import release_of
+from kafkactl.protocol.log.batch_runs import walk_runs
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.io.node_files import read_node

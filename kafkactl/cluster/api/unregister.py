@@ -8,6 +8,7 @@ from kafkactl.change.journal import RunJournal
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.view import PATIENCE_MS as OBSERVE_MS
 from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state
+from kafkactl.cluster.registrations import Registrations
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import DecodeError, UnknownOutcomeError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome
@@ -18,7 +19,6 @@ from kafkactl.features.change.unregister import UNREGISTER_BROKER, UnregisterPla
 from kafkactl.features.change.unregister_run import Answer, RegistryWaitPolicy, UnregisterJourney
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import check_planned_for
-from kafkactl.metadata.log.registrations import Registrations
 
 PATIENCE_MS = 10_000.0  # how long the log is read for an outcome that no answer gave
 _PAUSE_MS = 400

@@ -6,7 +6,7 @@ from struct import Struct
 
 from kafkactl.core.errors import DecodeError, UnreachableError
 from kafkactl.core.frozen import frozen
-from kafkactl.metadata.log.batch_runs import sound_run
+from kafkactl.protocol.log.batch_runs import sound_run
 from kafkactl.protocol.record_batch import LENGTH_END, BatchHeader, decode_header, verify_crc
 
 _PLACE = Struct(">q4xi7xi")  # base offset, leader epoch, last offset delta

@@ -6,12 +6,12 @@ from struct import Struct
 
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, iterate_metadata_log
 from kafkactl.cluster.quorum.observation import QuorumAnswer
+from kafkactl.cluster.registrations import READ_KEYS, RegistrationLog, Registrations
 from kafkactl.kafka.client import Client
-from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.log.frame import decode_record
-from kafkactl.metadata.log.registrations import READ_KEYS, RegistrationLog, Registrations
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import decode_control_record
+from kafkactl.protocol.log.batch_runs import walk_runs
+from kafkactl.protocol.log.frame import decode_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, BatchHeader, decode_header, decode_records
 
 # Of all batches that an idle cluster writes: attributes 0 and one record, which is a NoOpRecord of version 0.

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 
 from kafkactl.cluster.io.configured import Place
 from kafkactl.cluster.quorum.observation import QuorumAnswer
+from kafkactl.cluster.registrations import Registrations
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Endpoint, Role
 from kafkactl.kafka.cluster_view import ClusterView
-from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.net.transport import Address
 
 

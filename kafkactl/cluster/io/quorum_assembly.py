@@ -10,9 +10,9 @@ from kafkactl.cluster.io.quorum_findings import visit_findings
 from kafkactl.cluster.io.quorum_visit import Visit, is_stranger, nodes_of
 from kafkactl.cluster.quorum.observation import DiskSeen, quorum_state
 from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, Probe, QuorumState, Replica
+from kafkactl.cluster.registrations import Registrations
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Endpoint
-from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.net.transport import Address
 
 

@@ -32,6 +32,7 @@ from kafkactl.cluster.io.quorum_visit import (
 from kafkactl.cluster.quorum.liveness import is_steady, proven
 from kafkactl.cluster.quorum.observation import DiskSeen, QuorumAnswer
 from kafkactl.cluster.quorum.state import QuorumState
+from kafkactl.cluster.registrations import Registrations
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.frozen import changed
@@ -43,7 +44,6 @@ from kafkactl.kafka.cluster_view import check_quorum_known, check_role
 from kafkactl.kafka.connection import Connection
 from kafkactl.kafka.line import TIMED_OUT
 from kafkactl.kafka.retries import is_transient
-from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.net.transport import Address
 from kafkactl.protocol.schema.rights import not_authorised
 

@@ -22,6 +22,7 @@ from kafkactl.cluster.node import ClusterNode, NotAsked
 from kafkactl.cluster.quorum.liveness import Observation, with_lives
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.cluster.quorum.state import QuorumState
+from kafkactl.cluster.registrations import Registrations
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import DecodeError, KafkactlError, UnreachableError
@@ -31,7 +32,6 @@ from kafkactl.core.kafka_names import KRAFT_VERSION, NO_LEADER
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import ClusterView, check_quorum_known, check_role
-from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, request_body
 

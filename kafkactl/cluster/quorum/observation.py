@@ -15,12 +15,12 @@ from typing import Any
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.liveness import by_one_answer
 from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, Mode, Probe, QuorumState, Replica
+from kafkactl.cluster.quorum.voter_sets import Voter
+from kafkactl.cluster.registrations import Registrations
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, NO_LEADER
 from kafkactl.core.values import ZERO_UUID, Endpoint, Role, Uuid
-from kafkactl.metadata.log.registrations import Registrations
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.schema.rights import server_text
 

@@ -15,12 +15,12 @@ from typing import Final
 
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.majority import majority, tolerates
+from kafkactl.cluster.registrations import Registrations
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey, Role, Uuid
-from kafkactl.metadata.log.registrations import Registrations
 
 # KRaft's timeouts at their defaults (`QuorumConfig`): a follower gives up after 2 s without its leader, a leader after
 # one and a half of that without a majority, and its list of recent fetches is trusted for twice that time.

@@ -13,12 +13,12 @@ from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.local import Loaded, load
 from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for
 from kafkactl.metadata.image.model import Image
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.migration.api.copy import CopySource, predicted_log, read_copy_source
 from kafkactl.migration.copy.forecast import CopyForecast, CopyOutcome, forecast_copy
 from kafkactl.migration.copy.rules import copy_rules, rules_seen
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.protocol.catalog.releases import Release, find_release, newest_with_zookeeper
+from kafkactl.protocol.log.frame import MetadataRecord
 
 ABOUT: Final = "What the copy from ZooKeeper to KRaft writes; the cluster below is the one after it."
 _SECRETS: Final = ("password.encoder.secret", "password.encoder.old.secret")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.page.fleet import FleetCluster
     from kafkactl.metadata.image.model import Image
     from kafkactl.metadata.io.source import LogSource
-    from kafkactl.metadata.log.frame import MetadataRecord
+    from kafkactl.protocol.log.frame import MetadataRecord
     from kafkactl.report.model import Timeline
 
 

@@ -33,7 +33,7 @@ from kafkactl.metadata.image.model import (
     PartitionState,
     Topic,
 )
-from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.protocol.log.frame import MetadataRecord
 
 _DIRECTORY_BYTES: Final = len(UNASSIGNED.raw)
 

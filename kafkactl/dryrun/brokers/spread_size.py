@@ -12,7 +12,7 @@ from kafkactl.dryrun.controller.active_controller import Key
 from kafkactl.dryrun.controller.appended import MOST_IN_A_BATCH, Appended, Operation, PartitionUpdate, value_bytes
 from kafkactl.dryrun.controller.election import PartitionChange
 from kafkactl.dryrun.controller.rules import Rules
-from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.record_batch import HEADER_BYTES
 
 Numbers = npt.NDArray[np.int64]

@@ -37,7 +37,7 @@ from kafkactl.metadata.image.model import (
     partition_of,
 )
 from kafkactl.metadata.image.nodes import broker_data
-from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.protocol.log.frame import MetadataRecord
 
 Key: TypeAlias = tuple[Uuid, int]  # topic id, partition
 

@@ -17,10 +17,10 @@ from kafkactl.core.values import Uuid
 from kafkactl.dryrun.controller.election import PartitionChange, change_data
 from kafkactl.dryrun.controller.rules import Rules
 from kafkactl.dryrun.later import Later
-from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.compiled import encoder
 from kafkactl.protocol.form import default_value
+from kafkactl.protocol.log.frame import FRAME_VERSION, MetadataRecord
 from kafkactl.protocol.primitives import base128
 from kafkactl.protocol.record_batch import HEADER_BYTES, encode_batch
 from kafkactl.protocol.record_size import value_record_size

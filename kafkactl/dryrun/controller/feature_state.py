@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.state import QuorumState, Replica
+from kafkactl.cluster.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.cluster.state import ClusterState, MinInsync
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, NO_LEADER
 from kafkactl.core.values import Endpoint, Role, Uuid
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Broker, Controller, FeatureRange, Image
-from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.protocol.api_versions import FIRST_VERSION, NodeVersions
 from kafkactl.protocol.catalog.levels import supported_by
 from kafkactl.protocol.catalog.update_rules import release_of

@@ -10,9 +10,9 @@ from collections import Counter
 from typing import Final
 
 from kafkactl.core.errors import DecodeError
-from kafkactl.metadata.log.frame import FRAME_VERSION
 from kafkactl.metadata.replay.reference import Leader
 from kafkactl.protocol.control_records import ControlType, decode_control_record
+from kafkactl.protocol.log.frame import FRAME_VERSION
 from kafkactl.protocol.record_batch import Record, decode_header, decode_records
 from kafkactl.protocol.schema.definitions import message, metadata_record_names
 

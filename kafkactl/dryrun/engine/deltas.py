@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kafkactl.metadata.image.model import TOPIC_CONFIG, Image, LogRecord, ScramCredential, ScramKey
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.replay.reference import Replaying
 from kafkactl.metadata.replay.scram import apply_in_one_go
+from kafkactl.protocol.log.frame import MetadataRecord
 
 READ_BYTES: Final = 8 * 1024 * 1024  # KafkaRaftClient.MAX_FETCH_SIZE_BYTES
 TOPIC, CONFIG, REMOVE_TOPIC, SCRAM, REMOVE_SCRAM, BEGIN, END, ABORT = 2, 4, 9, 11, 22, 23, 24, 25

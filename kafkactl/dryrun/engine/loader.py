@@ -28,10 +28,10 @@ from kafkactl.dryrun.engine.deltas import Deltas
 from kafkactl.dryrun.engine.local import LogFile, Start, records_in, start_of
 from kafkactl.dryrun.engine.skim import LogDeltas
 from kafkactl.metadata.image.model import Image
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
 
 TIMES_READ: Final = 2
 """How often `started` reads the segments of a log, for the announcement of its progress."""

@@ -20,13 +20,13 @@ from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.engine.before import Before
 from kafkactl.metadata.image.model import EMPTY, Broker, Image, LogRecord
-from kafkactl.metadata.log.batch_runs import BATCH_HEAD, BatchRun, walk_runs
-from kafkactl.metadata.log.frame import decode_record
 from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.metadata.replay.reference import Leader, Position, Replay, Replaying
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
+from kafkactl.protocol.log.batch_runs import BATCH_HEAD, BatchRun, walk_runs
+from kafkactl.protocol.log.frame import decode_record
 from kafkactl.protocol.record_batch import LENGTH_END, BatchHeader, decode_header, decode_records
 
 SEGMENT: Final = "segment"

@@ -15,10 +15,10 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
 from kafkactl.dryrun.engine.commit_bound import commit_bound, lineage_of
 from kafkactl.dryrun.engine.local import LogFile
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.lineage import BatchIndex
 from kafkactl.metadata.verify.histories import divergence_findings
 from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
 
 
 class Source(Protocol):

@@ -10,11 +10,11 @@ from kafkactl.core.errors import DecodeError
 from kafkactl.dryrun.engine.deltas import Deltas
 from kafkactl.dryrun.engine.local import decoded_records
 from kafkactl.metadata.image.model import Image, LogRecord
-from kafkactl.metadata.log.batch_runs import BatchRun
-from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
 from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.frame import Batches, batches, heads
 from kafkactl.metadata.replay.topics import CHANGE, PARTITION
+from kafkactl.protocol.log.batch_runs import BatchRun
+from kafkactl.protocol.log.frame import FRAME_VERSION, decode_record
 
 _NO_OP: Final = 20
 _PASSED_OVER: Final = [FRAME_VERSION | kind << 8 for kind in (PARTITION, CHANGE, _NO_OP)]

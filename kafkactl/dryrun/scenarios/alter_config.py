@@ -47,7 +47,7 @@ from kafkactl.metadata.image.model import (
     TOPIC_CONFIG,
     Image,
 )
-from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.redact import redacted_configs
 
 NAME: Final = "alter-config"

@@ -32,10 +32,10 @@ from kafkactl.features.plan.predict import predicted_acceptance
 from kafkactl.features.plan.request import FeatureRequest, parse_request
 from kafkactl.features.plan.request import Operation as Asked
 from kafkactl.metadata.image.model import BROKER_CONFIG, Image
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.protocol.catalog.consequences import finalized_name
 from kafkactl.protocol.catalog.levels import features_of
 from kafkactl.protocol.catalog.update_rules import update_rules
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.schema.spec import Versions
 
 NAME: Final = "features"

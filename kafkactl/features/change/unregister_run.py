@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import Journey, PreparedStep, StepResult, UnsentRequest, Verification
 from kafkactl.change.waiting import wait_until
+from kafkactl.cluster.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome, blocker
@@ -20,7 +21,6 @@ from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Role
 from kafkactl.features.change.results import Reply
 from kafkactl.features.change.unregister import UnregisterPlan, plan_unregister, resolve_unregister
-from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 
 Answer = tuple[Reply, str]
 _RESULTS = {Outcome.DONE: StepResult.DONE, Outcome.FAILED: StepResult.FAILED}

@@ -15,9 +15,9 @@ from kafkactl.files.children import LeftToParentError, done_ahead, useful_proces
 from kafkactl.metadata.api.places import LogPlace, client_of_place, log_files
 from kafkactl.metadata.dump.findings import dump_findings, empty_log, torn_tail
 from kafkactl.metadata.dump.lines import LineMaker, RecordFilter, record_type_names
-from kafkactl.metadata.log.batch_runs import BatchRun, end_offset, walk_runs
 from kafkactl.metadata.log.keys import Key, KeyFilter
 from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.log.batch_runs import BatchRun, end_offset, walk_runs
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding

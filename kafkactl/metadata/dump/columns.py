@@ -12,14 +12,14 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from kafkactl.metadata.dump.words import IdWords, Label, Words
-from kafkactl.metadata.log.batch_runs import BatchRun
-from kafkactl.metadata.log.frame import FRAME_VERSION
 from kafkactl.metadata.replay.columns import tagged
 from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.frame import Batches, batches, heads
 from kafkactl.metadata.replay.columns.tagged import IDS_BYTES
 from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION
 from kafkactl.protocol.form import default_value
+from kafkactl.protocol.log.batch_runs import BatchRun
+from kafkactl.protocol.log.frame import FRAME_VERSION
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.spec import json_name
 

@@ -13,9 +13,9 @@ from kafkactl.core.errors import DecodeError
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.dump.text import record_json
 from kafkactl.metadata.image.model import LogRecord
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.keys import KeyFilter
 from kafkactl.protocol.batch_scan import TAIL_IDS
+from kafkactl.protocol.log.frame import MetadataRecord
 
 _BEGIN, _END, _ABORT = 23, 24, 25
 _MOST = 1_000

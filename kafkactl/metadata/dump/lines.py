@@ -16,12 +16,12 @@ from kafkactl.core.errors import DecodeError
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.dump.columns import RECORD, ColumnLines
 from kafkactl.metadata.dump.text import compact_json, record_json
-from kafkactl.metadata.log.batch_runs import BatchRun, end_offset, walk_runs
-from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
 from kafkactl.metadata.log.keys import KeyFilter
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
 from kafkactl.protocol.json_form import to_json
+from kafkactl.protocol.log.batch_runs import BatchRun, end_offset, walk_runs
+from kafkactl.protocol.log.frame import FRAME_VERSION, decode_record
 from kafkactl.protocol.record_batch import Record, decode_header, decode_records
 from kafkactl.protocol.schema.definitions import control_record, message, metadata_record_names
 

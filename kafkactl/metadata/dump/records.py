@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.image.model import LogRecord
-from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, decode_control_record
+from kafkactl.protocol.log.batch_runs import walk_runs
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.record_batch import BatchHeader, Record, decode_header, decode_records
 
 

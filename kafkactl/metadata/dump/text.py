@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkactl.core.shown import json_text
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.protocol.form import Form
 from kafkactl.protocol.json_form import to_json
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.redact import redacted
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.spec import MessageSpec, json_name

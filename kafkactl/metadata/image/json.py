@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import (
     Acl,
@@ -28,7 +29,6 @@ from kafkactl.metadata.image.model import (
 )
 from kafkactl.metadata.image.nodes import node_json
 from kafkactl.metadata.image.records import acl_data
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.json_form import json_named
 
 _PIECE_BYTES = 64 * 1024

@@ -23,11 +23,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.metadata.log.voters import Voter
+from kafkactl.protocol.log.frame import MetadataRecord
 
 if TYPE_CHECKING:
     from kafkactl.metadata.image.health import PartitionHealth

@@ -26,7 +26,7 @@ from kafkactl.metadata.image.model import (
     Topic,
 )
 from kafkactl.metadata.image.nodes import NODE_PARTS, broker_data, controller_data, holds_part
-from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.record_versions import first_level_with, parts, record_version
 

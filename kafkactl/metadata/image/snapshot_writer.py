@@ -11,14 +11,14 @@ import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kafkactl.cluster.quorum.voter_sets import voters_data
 from kafkactl.core.errors import EncodeError
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.records import Level, image_record_sizes, image_records, level_of
 from kafkactl.metadata.log.checkpoint import batch_sizes, batch_values
-from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord
-from kafkactl.metadata.log.voters import voters_data
 from kafkactl.protocol.compiled import encoder
 from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.protocol.log.frame import FRAME_VERSION, MetadataRecord
 from kafkactl.protocol.primitives import base128
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from kafkactl.metadata.io.metadata_log import scan_checkpoint_file, scan_log_folder, scan_segment_file
 from kafkactl.metadata.io.source import LogSource, announce, log_folder, open_source, read_pieces
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.lineage import BatchIndex
 from kafkactl.metadata.verify.check import Beyond, NodeLog
 from kafkactl.metadata.verify.folder import MetadataLogFacts
 from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
 from kafkactl.protocol.record_batch import decode_header
 
 

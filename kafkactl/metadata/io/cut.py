@@ -15,8 +15,8 @@ from typing import Final
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.dump.findings import log_cut
-from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.log.batch_runs import BatchRun
 
 _BATCH: Final = struct.Struct(">q15xi30xi")  # base offset, last offset delta, record count
 

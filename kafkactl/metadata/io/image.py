@@ -31,12 +31,12 @@ from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.image.model import EMPTY, Image
 from kafkactl.metadata.io.cut import LogEnd
 from kafkactl.metadata.io.source import CHECKPOINT, LogFile, LogSource, announce, segments_from
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.metadata.replay.reference import Leader, Position
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
 
 _OFFSET: Final = struct.Struct(">q")  # a batch begins with that of its first record
 _TIME: Final = struct.Struct(">27xq")  # a batch's base timestamp; its records have no other in this log

@@ -20,7 +20,6 @@ from kafkactl.core.progress import counted
 from kafkactl.files.input_files import irregular
 from kafkactl.files.one_file import read_file
 from kafkactl.metadata.io.deleted import name_now, open_of_log
-from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.metadata.log.stretches import Course, walk_stretches
 from kafkactl.metadata.verify.folder import (
@@ -32,6 +31,7 @@ from kafkactl.metadata.verify.folder import (
     SnapshotFacts,
     parse_snapshot_name,
 )
+from kafkactl.protocol.log.batch_runs import BatchRun
 
 if TYPE_CHECKING:
     from kafkactl.metadata.replay.columns.contents import ContentScan

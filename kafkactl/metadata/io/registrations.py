@@ -8,9 +8,9 @@ from typing import Final
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.io.source import SEGMENT, LogFile
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.metadata.log.turns import BrokerStart
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.record_batch import decode_header, decode_records
 from kafkactl.protocol.schema.definitions import message
 

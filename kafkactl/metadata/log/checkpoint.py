@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
+from kafkactl.cluster.quorum.voter_sets import Voter, voters_data, voters_of
 from kafkactl.core.errors import DecodeError, EncodeError
 from kafkactl.core.frozen import frozen
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
-from kafkactl.metadata.log.voters import Voter, voters_data, voters_of
 from kafkactl.protocol.control_records import (
     ControlRecord,
     ControlType,
     decode_control_record,
     encode_control_record,
 )
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.protocol.record_batch import (
     HEADER_BYTES,
     BatchHeader,

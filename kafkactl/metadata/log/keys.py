@@ -12,7 +12,7 @@ from typing import Any
 
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.protocol.log.frame import MetadataRecord
 
 _CLEAR_ELR = 28
 _INT32 = re.compile(r"-?[0-9]{1,10}")

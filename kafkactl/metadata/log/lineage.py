@@ -11,9 +11,9 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from kafkactl.cluster.quorum.voter_sets import NO_VOTERS, VoterIds, voters_after
 from kafkactl.core.frozen import frozen
-from kafkactl.metadata.log.batch_runs import BatchRun
-from kafkactl.metadata.log.voters import NO_VOTERS, VoterIds, voters_after
+from kafkactl.protocol.log.batch_runs import BatchRun
 from kafkactl.protocol.record_batch import LENGTH_END
 
 # Base offset, leader epoch, CRC, attributes, last offset delta, largest timestamp.

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kafkactl.core.errors import DecodeError, EncodeError
-from kafkactl.metadata.log.batch_runs import BATCH_HEAD, UNUSUAL_BITS, BatchRun
-from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record, encode_record
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.compiled_runtime import IrregularError
+from kafkactl.protocol.log.batch_runs import BATCH_HEAD, UNUSUAL_BITS, BatchRun
+from kafkactl.protocol.log.frame import FRAME_VERSION, MetadataRecord, decode_record, encode_record
 from kafkactl.protocol.plain_records import plain_spans
 from kafkactl.protocol.record_batch import (
     HEADER_BYTES,

@@ -19,12 +19,12 @@ from typing import Any
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import decode_record
 from kafkactl.metadata.log.stored_settings import StoredSettings
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES, MOST_BATCH_RECORDS
 from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
 from kafkactl.protocol.crc32c import crc32c
+from kafkactl.protocol.log.frame import decode_record
 from kafkactl.protocol.plain_records import Span, plain_spans
 from kafkactl.protocol.record_batch import (
     CRC_END,

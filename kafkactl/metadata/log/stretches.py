@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from kafkactl.metadata.log.batch_runs import BatchRun, is_wrong, sound_run
 from kafkactl.metadata.log.scan import FoundBatch, Stop, walk_batches
+from kafkactl.protocol.log.batch_runs import BatchRun, is_wrong, sound_run
 
 _OFFSETS_OF_A_SEGMENT: Final = 2**31  # an index keeps offsets as int32, relative to the base
 _GAPS_REPORTED: Final = 10

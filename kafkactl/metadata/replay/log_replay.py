@@ -18,8 +18,6 @@ from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Severity
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import EMPTY, Image
-from kafkactl.metadata.log.batch_runs import BATCH_HEAD, BatchRun
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.metadata.replay.columns.bytes import Window
 from kafkactl.metadata.replay.columns.fold import CLEAR_ELR, FOLLOWED, NEVER, ColumnFold, Stretch
@@ -27,6 +25,8 @@ from kafkactl.metadata.replay.columns.frame import Batches, Records, batches, he
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, Replay, Replaying
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, decode_control_record
+from kafkactl.protocol.log.batch_runs import BATCH_HEAD, BatchRun
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.record_batch import decode_header, decode_records
 
 # Of a stretch. Its columns take some hundred bytes a record while it is folded.

@@ -20,7 +20,6 @@ from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import EMPTY, Broker, Image, LogRecord, OpenTransaction
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.metadata.replay import access as apply_access
 from kafkactl.metadata.replay import cluster as apply_cluster
 from kafkactl.metadata.replay import settings as apply_settings
@@ -28,6 +27,7 @@ from kafkactl.metadata.replay import topics as apply_topics
 from kafkactl.metadata.replay.state import ContradictionError, State
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.control_records import ControlRecord, ControlType
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record
 
 FEATURE_LEVEL, BEGIN, END, ABORT = 12, 23, 24, 25
 

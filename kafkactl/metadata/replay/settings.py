@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kafkactl.cluster.quorum.voter_sets import voters_of
 from kafkactl.core.findings import Severity
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import QuotaEntity
-from kafkactl.metadata.log.voters import voters_of
 from kafkactl.metadata.replay.state import ContradictionError, State
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.control_records import ControlRecord, ControlType

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import (
@@ -26,7 +27,6 @@ from kafkactl.metadata.image.model import (
     ScramKey,
     Topic,
 )
-from kafkactl.metadata.log.voters import Voter
 
 SHOWN_OF_EACH = 20  # a log that is wrong throughout would say the same a million times
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeVar
 
+from kafkactl.cluster.quorum.voter_sets import VoterIds
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
@@ -26,7 +27,6 @@ from kafkactl.metadata.log.histories import (
     shares,
 )
 from kafkactl.metadata.log.lineage import BatchIndex, Divergence, divergence
-from kafkactl.metadata.log.voters import VoterIds
 
 # Findings by which the logs are, or may be, of two histories.
 CONTRADICTIONS: Final = frozenset({"cluster-founded-twice", "committed-log-diverged", "tail-may-be-committed"})

@@ -17,7 +17,6 @@ from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.core.values import Role
 from kafkactl.files.input_files import InputKind, read_input, read_whole
 from kafkactl.metadata.io.source import LogSource, open_source
-from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.migration.io.saved import OBSERVATION, ZNODES
 from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.observed.raw import RawObservation, parse_observation
@@ -25,6 +24,7 @@ from kafkactl.migration.observed.reading import chroot_seen, node_seen
 from kafkactl.migration.steps.m5 import shown_secrets
 from kafkactl.migration.zktree.tree import Tree, tree_of
 from kafkactl.migration.zktree.znode import decode_znodes
+from kafkactl.protocol.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import ZERO_UUID, Uuid
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.migration.compare.case import Difference, Unknown, is_withheld
 from kafkactl.migration.copy.records import copy_batches, sanitize
 from kafkactl.migration.copy.rules import CopyRules
@@ -21,6 +20,7 @@ from kafkactl.migration.zktree.password_encoder import PasswordDecodeError, firs
 from kafkactl.migration.zktree.settings import DEFAULT_NAME, is_password_config
 from kafkactl.migration.zktree.values import KafkaTree
 from kafkactl.protocol.json_form import json_named
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.protocol.redact import redacted
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.spec import json_name

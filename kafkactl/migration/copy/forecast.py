@@ -16,7 +16,6 @@ from typing import Final
 from kafkactl.core.findings import Finding, Severity, blocker
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord
 from kafkactl.migration.copy.records import Batch, copy_batches
 from kafkactl.migration.copy.rules import CopyRules
 from kafkactl.migration.zktree.checks import check_tree
@@ -24,6 +23,7 @@ from kafkactl.migration.zktree.password_encoder import PasswordDecodeError, firs
 from kafkactl.migration.zktree.settings import is_password_config
 from kafkactl.migration.zktree.values import KafkaTree
 from kafkactl.protocol.compiled import encoder
+from kafkactl.protocol.log.frame import FRAME_VERSION, MetadataRecord
 from kafkactl.protocol.primitives import base128
 from kafkactl.protocol.record_batch import HEADER_BYTES
 from kafkactl.protocol.record_size import record_size

@@ -18,11 +18,11 @@ from kafkactl.core.errors import SchemaError
 from kafkactl.core.kafka_names import TRANSACTION_NAME, ZkMigrationState
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, DelegationToken, QuotaEntity, ScramCredential
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.migration.copy.rules import CopyRules
 from kafkactl.migration.zktree.settings import is_password_config
 from kafkactl.migration.zktree.values import KafkaTree, ZkAcl, ZkPartition, ZkTopic
 from kafkactl.protocol.form import default_value
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.schema.definitions import message
 
 Batch: TypeAlias = tuple[MetadataRecord, ...]

@@ -280,8 +280,8 @@ class _Looking:
         return dict(sorted(found.items()))
 
     def _fetched(self, controllers: Sequence[InventoryNode]) -> tuple[int, LogSource] | None:
-        from kafkactl.cluster.io.fetched_source import source_of
         from kafkactl.cluster.io.metadata_fetch import fetch_metadata_log
+        from kafkactl.metadata.io.fetched_source import source_of
 
         addresses = [parse_addresses(controller.address)[0] for controller in controllers]
         limits = Limits(timeout_ms=self.share_ms, request_timeout_ms=self.share_ms)

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from kafkactl.change.hooks.words import Verb
-from kafkactl.cluster.io.node_places import NodePlaces, meta_keys
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Finding, note
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.core.values import Role
+from kafkactl.metadata.io.node_places import NodePlaces, meta_keys
 from kafkactl.metadata.io.source import LogSource
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.migration.inventory import Inventory, InventoryNode

@@ -15,13 +15,13 @@ from kafkactl.core.errors import FailedError, RefusedError
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.whole_file import make_folders, whole_folder
 from kafkactl.metadata.io.source import LogFile
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.redact import redact_runs
 from kafkactl.migration.io.saved import LOGS, OBSERVATION, ZNODES, CapturedMigration
 from kafkactl.migration.observed.raw import render_observation
 from kafkactl.migration.observed.redact import redact_observation
 from kafkactl.migration.zktree.redact import redact_znodes
 from kafkactl.migration.zktree.znode import encode_znodes
+from kafkactl.protocol.log.batch_runs import walk_runs
 
 _FILE_MODE = 0o600
 

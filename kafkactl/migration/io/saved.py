@@ -19,7 +19,6 @@ from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.metadata.io.image import Point, history_files, load_image
 from kafkactl.metadata.io.observed_logs import log_unreadable, observed_logs
 from kafkactl.metadata.io.source import CHECKPOINT, LogSource
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.migration.io.mirror import mirror_of
 from kafkactl.migration.observed.log_facts import LogFacts
@@ -28,6 +27,7 @@ from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.observed.raw import RawObservation, parse_observation
 from kafkactl.migration.observed.reading import observation_of
 from kafkactl.migration.zktree.znode import Znode, decode_znodes
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
 
 OBSERVATION: Final = "observation.json"
 ZNODES: Final = ("zk.jsonl.gz", "zk.jsonl")

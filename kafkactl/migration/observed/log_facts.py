@@ -15,7 +15,7 @@ from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import FeatureRange, Image, Listener, LogRecord
-from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.protocol.log.frame import MetadataRecord
 
 
 @frozen

@@ -16,8 +16,6 @@ from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import TRANSACTION_NAME, ZkMigrationState
 from kafkactl.metadata.image.model import FeatureRange, Image, Listener, LogRecord
-from kafkactl.metadata.log.batch_runs import BATCH_HEAD, UNUSUAL_BITS, BatchRun
-from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
 from kafkactl.migration.observed.log_facts import (
     AbortedCopy,
     ControllerSeen,
@@ -30,6 +28,8 @@ from kafkactl.migration.observed.log_facts import (
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
+from kafkactl.protocol.log.batch_runs import BATCH_HEAD, UNUSUAL_BITS, BatchRun
+from kafkactl.protocol.log.frame import FRAME_VERSION, MetadataRecord, decode_record
 from kafkactl.protocol.plain_records import Span, plain_spans
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, decode_header, decode_records
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kafkactl.cluster.quorum.observation import DiskSeen
+from kafkactl.cluster.quorum.voter_sets import Voter, voters_of
 from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import frozen
@@ -20,7 +21,6 @@ from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.input_files import InputKind, open_regular, read_whole
 from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
 from kafkactl.metadata.log.scan import FoundBatch, Stop, walk_batches
-from kafkactl.metadata.log.voters import Voter, voters_of
 from kafkactl.metadata.verify.folder import parse_snapshot_name
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import decode_records

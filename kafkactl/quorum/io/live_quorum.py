@@ -18,6 +18,7 @@ from kafkactl.cluster.io.quorum_view import PATIENCE_MS, QuorumObserver
 from kafkactl.cluster.io.quorum_visit import Visit, nodes_of, visit_node
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.state import Probe, QuorumState
+from kafkactl.cluster.registrations import RegistrationLog, Registrations
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.core.findings import Finding, warning
@@ -29,7 +30,6 @@ from kafkactl.kafka.attempts import SilentNodes, all_at_once
 from kafkactl.kafka.change_right import change_denied
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import check_same_cluster, is_not_the_leader
-from kafkactl.metadata.log.registrations import RegistrationLog, Registrations
 from kafkactl.net.transport import Address
 from kafkactl.protocol.framing import Response
 from kafkactl.protocol.record_batch import decode_header

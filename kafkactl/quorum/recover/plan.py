@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.findings import Finding, Outcome, blockers
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_LOG
@@ -18,7 +19,6 @@ from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image, Topic
 from kafkactl.metadata.image.snapshot_writer import snapshot_batches, snapshot_name
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, render_meta_properties
 from kafkactl.quorum.recover.checks import Case, check
 from kafkactl.quorum.recover.folders import (

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.answers import plain_dict
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Uuid
@@ -24,7 +25,6 @@ from kafkactl.metadata.image.model import (
     Topic,
     state_of,
 )
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.quorum.recover.folders import Adoptable
 from kafkactl.quorum.recover.published import RecoverAdopted, RecoverRepairs
 from kafkactl.quorum.recover.settings import TIERING, AdoptedSettings

@@ -17,9 +17,7 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.hooks.words import Verb
 from kafkactl.change.journal_lines import Entry, read_journal
 from kafkactl.cluster.api.list import list_nodes
-from kafkactl.cluster.io.fetched_source import source_of
 from kafkactl.cluster.io.metadata_fetch import fetch_metadata_log
-from kafkactl.cluster.io.node_places import NodePlaces
 from kafkactl.cluster.io.quorum_visit import Visit, visit_node
 from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.findings import CONTROLLER_NOT_ASKED, LEADER_NOT_REACHED, Finding, blocker, each_once, note, warning
@@ -33,6 +31,8 @@ from kafkactl.kafka.client import Client
 from kafkactl.kafka.client_config import ClientConfig, client_of, load_client_config
 from kafkactl.kafka.connection import Access, connect
 from kafkactl.kafka.other_login import inventory_login_step
+from kafkactl.metadata.io.fetched_source import source_of
+from kafkactl.metadata.io.node_places import NodePlaces
 from kafkactl.metadata.io.source import LogSource
 from kafkactl.net.transport import Address, parse_addresses
 from kafkactl.protocol.schema.spec import Versions

@@ -23,8 +23,8 @@ from kafkactl.files.input_files import InputKind, read_input, read_whole
 from kafkactl.files.whole_file import make_folders, whole_folder
 from kafkactl.metadata.io.observed_logs import log_unreadable, observed_logs
 from kafkactl.metadata.io.source import LogFile, LogSource
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.redact import redact_runs
+from kafkactl.protocol.log.batch_runs import walk_runs
 from kafkactl.protocol.text.redact_config import redact_config
 from kafkactl.roll.cluster_log import ClusterLog, read_cluster_log
 from kafkactl.roll.observation import RollObservation, parse_observation

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.kafka_names import KRAFT_VERSION
 from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.simulator.raft import errors
 from kafkactl.simulator.raft.leader_state import UNKNOWN, Leader, PendingChange

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.simulator.raft import changes, elections, following, leading, serving, transitions
 from kafkactl.simulator.raft import messages as wire
 from kafkactl.simulator.raft.connections import NEVER, Connections

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import attrgetter
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
-from kafkactl.metadata.log.voters import Voter
 
 
 class VoterSet:

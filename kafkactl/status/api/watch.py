@@ -40,9 +40,9 @@ from kafkactl.storage.discovery import FoundBy
 
 if TYPE_CHECKING:
     from kafkactl.cluster.quorum.observation import QuorumAnswer
+    from kafkactl.cluster.registrations import Registrations
     from kafkactl.kafka.client import Client
     from kafkactl.metadata.image.model import Image
-    from kafkactl.metadata.log.registrations import Registrations
     from kafkactl.status.answer import ClusterStatus
 
 _PATIENCE_MS: Final = 800.0  # for one node that does not answer

@@ -11,9 +11,9 @@ from kafkactl.cluster.quorum.observation import QuorumAnswer
 from kafkactl.core.errors import UnreachableError
 from kafkactl.kafka.client import Client
 from kafkactl.metadata.image.model import EMPTY, Image
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.metadata.replay.log_replay import LogReplay
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
 
 _IDLE: Final = frozenset({"NoOpRecord", "LeaderChange"})
 

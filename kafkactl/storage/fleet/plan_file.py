@@ -34,12 +34,12 @@ from kafkactl.change.plan_document import (
     text_in,
     texts_in,
 )
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Outcome, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
 from kafkactl.core.values import Endpoint, Uuid
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,

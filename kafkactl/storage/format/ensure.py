@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Finding, Outcome, Severity, blocker, blockers
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.metadata.verify.folder import MetadataLogFacts
 from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.text.meta_properties import MetaProperties

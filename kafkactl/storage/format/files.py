@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.errors import SchemaError
 from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG, METADATA_VERSION
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.checkpoint import decode_checkpoint, encode_bootstrap_checkpoint, encode_first_checkpoint
-from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.metadata.log.voters import Voter
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.text.meta_properties import (
     FIRST_LAYOUT_WITH_DIRECTORY_ID,

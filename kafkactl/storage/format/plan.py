@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.cluster.quorum.voters import DynamicVoter, hash_order
 from kafkactl.core.findings import Finding, Outcome, Severity, blocker, blockers, planned_outcome
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Endpoint, Uuid
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.catalog.releases import Release
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.arguments import (

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Finding, Severity, blocker, warning
 from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_VERSION
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.catalog.releases import Release
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.disks import ClassifiedDirectory

@@ -14,8 +14,8 @@ from kafkactl.core.progress import expect
 from kafkactl.core.values import Uuid
 from kafkactl.core.wording import counted
 from kafkactl.dryrun.api.engines import Engine
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.lineage import BatchIndex, divergence, index_of
+from kafkactl.protocol.log.batch_runs import walk_runs
 from kafkactl.tiered.api.engines import AUTO_ENGINE, IN_PROCESS, chosen_engine, folded
 from kafkactl.tiered.audit.case import HOUR_MS, AuditCase, Choices, Replicas
 from kafkactl.tiered.bucket import Bucket

@@ -11,7 +11,7 @@ from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image, Topic
 from kafkactl.metadata.io.image import Point, load_image
 from kafkactl.metadata.io.source import open_source
-from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.tiered.cluster_view import (
     NO_TOPIC_IS_GONE,
     BrokerView,

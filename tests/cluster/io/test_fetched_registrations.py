@@ -8,9 +8,9 @@ from kafkactl.cluster.io import fetched_registrations
 from kafkactl.cluster.io.fetched_batches import FetchedPiece
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations, read_batches, read_snapshot
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot
+from kafkactl.cluster.registrations import RegistrationLog
 from kafkactl.core.errors import DecodeError
-from kafkactl.metadata.log.frame import encode_record
-from kafkactl.metadata.log.registrations import RegistrationLog
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 from tests.metadata.goldens import golden

@@ -199,7 +199,7 @@ def test_without_a_leader_a_static_quorum_has_its_configured_voters():
 
 
 def test_without_a_leader_a_dynamic_quorum_has_the_voters_of_a_disk():
-    from kafkactl.metadata.log.voters import Voter
+    from kafkactl.cluster.quorum.voter_sets import Voter
 
     voters = tuple(Voter(node_id=id, directory_id=directory(id), endpoints=()) for id in (1, 2, 3))
     disk = DiskSeen(path="/c1", node_id=1, cluster_id=CLUSTER_ID, directory_id=directory(1), voters=voters)

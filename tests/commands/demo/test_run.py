@@ -16,7 +16,7 @@ from kafkactl.commands.demo.run import DemoRequest, run_demo
 from kafkactl.commands.demo.stage import Run, Stage
 from kafkactl.commands.demo.topics import TOPICS, cluster_records
 from kafkactl.core.errors import FailedError, InputError
-from kafkactl.metadata.log.frame import decode_record
+from kafkactl.protocol.log.frame import decode_record
 
 
 class Listener:

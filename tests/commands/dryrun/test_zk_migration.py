@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from kafkactl.core.frozen import changed
-from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.migration.zktree.redact import redact_znodes
 from kafkactl.migration.zktree.znode import Hidden, Znode, decode_znodes, encode_znodes, render_znode
 from kafkactl.protocol.codec import encode_message
+from kafkactl.protocol.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.record_batch import HEADER_BYTES
 from kafkactl.protocol.record_size import record_size
 from kafkactl.protocol.schema.definitions import message

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 from tests.metadata.records import TOPIC, VERSION

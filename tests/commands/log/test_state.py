@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import decode_batches, decode_header, encode_batch
 from kafkactl.protocol.schema.definitions import message
 from tests.commands.captured import RELEASES, unpacked, with_hole

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kafkactl.cluster.quorum.voter_sets import Voter, voters_data
 from kafkactl.core.values import Endpoint
-from kafkactl.metadata.log.voters import Voter, voters_data
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
 from tests.conftest import Run

@@ -11,7 +11,7 @@ import pytest
 from kafkactl.commands.demo.quorum import FakeQuorum
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import LOST, UNASSIGNED, Image, Partition, Partitions, Topic, state_of
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.schema.definitions import message
 from tests.conftest import Run
 from tests.quorum.recover import worlds

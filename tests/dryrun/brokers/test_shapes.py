@@ -18,8 +18,8 @@ from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose
 from kafkactl.dryrun.scenarios.broker_return import come_back
 from kafkactl.dryrun.scenarios.rolling_restart import rolling_restart
 from kafkactl.metadata.image.model import DIRECTORIES_AT, LEADER_EPOCH_AT, PARTITION_EPOCH_AT, Image, Partitions, Topic
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.log_replay import replay_runs
+from kafkactl.protocol.log.batch_runs import walk_runs
 from tests.dryrun.clusters import clusters, uuid
 from tests.hypothesis_profiles import examples
 

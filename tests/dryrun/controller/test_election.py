@@ -19,7 +19,7 @@ from kafkactl.dryrun.controller.election import (
     without,
 )
 from kafkactl.metadata.image.model import MIGRATING, Partition
-from kafkactl.metadata.log.frame import decode_record, encode_record
+from kafkactl.protocol.log.frame import decode_record, encode_record
 from kafkactl.protocol.schema.definitions import message
 
 RULES = ElectionRules(

@@ -6,8 +6,8 @@ import pytest
 
 from bench.log_generator import LogGenerator, Shape
 from kafkactl.dryrun.engine.commit_bound import Lineage, commit_bound, lineage_of
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.lineage import index_of
+from kafkactl.protocol.log.batch_runs import walk_runs
 
 
 def log(end: int, *epochs: tuple[int, int]) -> Lineage:

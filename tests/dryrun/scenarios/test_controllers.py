@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Severity
 from kafkactl.core.values import Endpoint
@@ -18,7 +19,6 @@ from kafkactl.dryrun.scenarios.features import feature_levels
 from kafkactl.dryrun.voter_change import VoterChange, parse_voter_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.metadata.image.model import Controller, FeatureRange, Image
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.catalog.releases import find_release
 from tests.dryrun.clusters import cluster, uuid
 

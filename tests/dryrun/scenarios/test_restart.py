@@ -17,7 +17,7 @@ from kafkactl.dryrun.engine.local import load
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenarios.restart import restart
 from kafkactl.metadata.image.digest import image_sha256
-from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.record_batch import encode_batch
 from tests.dryrun.clusters import cluster
 from tests.dryrun.engine.test_local import File

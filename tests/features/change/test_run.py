@@ -12,6 +12,7 @@ from kafkactl.change.clock import Deadline
 from kafkactl.change.engine import End, Engine
 from kafkactl.change.journal import RunJournal
 from kafkactl.change.progress import in_silence
+from kafkactl.cluster.registrations import Registrations
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Outcome
@@ -22,7 +23,6 @@ from kafkactl.features.change.unregister import UnregisterPlan, plan_unregister
 from kafkactl.features.change.unregister_run import RegistryWaitPolicy, UnregisterJourney
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import FeatureRequest, Operation
-from kafkactl.metadata.log.registrations import Registrations
 from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.features.clusters import Cluster
 from tests.quorum.played import SteppedClock

@@ -22,9 +22,9 @@ from kafkactl.dryrun.prediction import Outcome, Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.metadata.image.model import RECOVERING, Image, Partition
 from kafkactl.metadata.io.source import open_source
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.catalog.releases import find_release
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.record_batch import HEADER_BYTES, BatchHeader
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.errors import LabError

@@ -11,10 +11,10 @@ import pytest
 from kafkactl.dryrun.engine.loader import started
 from kafkactl.metadata.image.diff import diff
 from kafkactl.metadata.io.source import open_source
-from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.protocol.catalog.start_rules import start_rules
+from kafkactl.protocol.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 from tests.lab.oracles.images import ImageOracle

@@ -19,8 +19,8 @@ from kafkactl.dryrun.controller.appended import encoded, record
 from kafkactl.dryrun.controller.election import Election, ElectionRules, Target, change_data, change_partition
 from kafkactl.dryrun.controller.rules import Rules, rules_of
 from kafkactl.metadata.image.model import MIGRATING, Partition
-from kafkactl.metadata.log.frame import decode_record
 from kafkactl.protocol.catalog.releases import find_release
+from kafkactl.protocol.log.frame import decode_record
 from tests.lab.harness import releases
 from tests.lab.oracles.messages import Oracle
 

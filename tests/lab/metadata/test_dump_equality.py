@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
-from kafkactl.metadata.log.frame import decode_record
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.json_form import to_json
+from kafkactl.protocol.log.frame import decode_record
 from kafkactl.protocol.record_batch import BatchHeader, Record, decode_batches
 from kafkactl.protocol.schema.definitions import control_record, message
 from tests.campaigns.goldens.formats import CLUSTER_ID, FIRST, SCRAM, VOTERS

@@ -10,9 +10,9 @@ import pytest
 from kafkactl.metadata.image.diff import diff
 from kafkactl.metadata.image.model import EMPTY, Image
 from kafkactl.metadata.image.snapshot_writer import snapshot_name
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.replay.reference import replay
+from kafkactl.protocol.log.batch_runs import walk_runs
 from tests.campaigns.goldens.formats import METADATA_LOG, SNAPSHOT_OFTEN
 from tests.campaigns.goldens.images import CLUSTER_ID
 from tests.lab.harness import config, ports

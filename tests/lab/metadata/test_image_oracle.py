@@ -13,9 +13,9 @@ from kafkactl.core.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.snapshot_writer import snapshot_name
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.replay.reference import replay
+from kafkactl.protocol.log.batch_runs import walk_runs
 from tests.lab.harness import releases
 from tests.lab.oracles.images import ImageOracle
 from tests.metadata.image import goldens as image_goldens

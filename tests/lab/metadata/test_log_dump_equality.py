@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message, metadata_record_names
 from tests.lab.harness import releases

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.metadata.io.source import open_source
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.record_batch import decode_header, decode_records
 
 NAME = "ZK Migration"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkactl.metadata.image.model import LogRecord
-from kafkactl.metadata.log.frame import decode_record
+from kafkactl.protocol.log.frame import decode_record
 from tests.lab.oracles.messages import Oracle
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.cluster.io.metadata_fetch import iterate_metadata_log
-from kafkactl.metadata.log.frame import decode_record
+from kafkactl.protocol.log.frame import decode_record
 from kafkactl.protocol.record_batch import decode_batches
 from tests.fakes.proxy import Fault, FaultyProxy
 from tests.kafka.command_cases import (

@@ -21,10 +21,10 @@ from kafkactl.cluster.io.metadata_fetch import iterate_metadata_log
 from kafkactl.features.plan.request import Operation
 from kafkactl.kafka.client import Limits
 from kafkactl.kafka.retries import Backoff
-from kafkactl.metadata.log.frame import decode_record
 from kafkactl.net import transport
 from kafkactl.net.transport import Address
 from kafkactl.protocol.control_records import ControlType, decode_control_record
+from kafkactl.protocol.log.frame import decode_record
 from kafkactl.protocol.record_batch import decode_batches
 from tests.fakes.proxy import Fault, FaultPlan, FaultyProxy
 from tests.kafka.fault_cases import KEYS, Report, features_change, reassignment_to

@@ -16,6 +16,7 @@ import pytest
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.state import QuorumState, Replica
+from kafkactl.cluster.registrations import BrokerRegistration, Registrations
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import UnknownOutcomeError
 from kafkactl.core.values import ZERO_UUID, Role, Uuid
@@ -25,7 +26,6 @@ from kafkactl.features.plan.predict import predicted_acceptance
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.connection import Access, Connection, connect
-from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions
 from tests.lab.harness import config

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.metadata.io.metadata_log import scan_metadata_log
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import metadata_record
 

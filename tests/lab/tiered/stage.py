@@ -17,7 +17,7 @@ from typing import Any
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.values import Uuid
 from kafkactl.kafka.client import Client
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.tiered.answers import RemoteSegment
 from kafkactl.tiered.api.verbs import load, segments

@@ -11,9 +11,9 @@ import pytest
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.dump.lines import LineMaker, RecordFilter, control_json, record_type_names
 from kafkactl.metadata.dump.text import record_json
-from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.metadata.log.keys import Key, KeyFilter
 from kafkactl.protocol.control_records import ControlType, decode_control_record, encode_control_record
+from kafkactl.protocol.log.frame import decode_record, encode_record
 from kafkactl.protocol.record_batch import decode_batches, encode_batch
 from kafkactl.protocol.schema.definitions import message, metadata_record_names
 from tests.metadata.goldens import BATCH_FILES, golden

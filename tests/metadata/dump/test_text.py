@@ -8,7 +8,7 @@ import pytest
 
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.dump.text import compact_json, record_json
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.protocol.redact import REDACTED
 from kafkactl.protocol.schema.definitions import message, metadata_record
 

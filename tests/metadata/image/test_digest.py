@@ -15,8 +15,8 @@ from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.digest import image_bytes, image_sha256
 from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.image.model import EMPTY, Image, Partitions, Topic
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.log_replay import replay_runs
+from kafkactl.protocol.log.batch_runs import walk_runs
 
 LISTS = ("replicas", "isr", "removingReplicas", "addingReplicas", "eligibleLeaderReplicas", "lastKnownElr")
 NUMBERS = ("partitionId", "leader", "leaderRecoveryState", "leaderEpoch", "partitionEpoch")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.replay.reference import Replay
+from kafkactl.protocol.log.batch_runs import walk_runs
 from kafkactl.protocol.record_batch import decode_batches, encode_batch
 from tests.metadata.image.goldens import log, snapshots
 

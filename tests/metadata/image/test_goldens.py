@@ -14,12 +14,12 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.records import image_records, level_of, losses
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.json_form import to_json
+from kafkactl.protocol.log.batch_runs import walk_runs
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.schema.definitions import message
 from tests.metadata.image.goldens import RELEASES, Snapshot, log, snapshots
 from tests.metadata.records import records_of

@@ -17,8 +17,8 @@ from kafkactl.metadata.image.health import (
     image_health,
 )
 from kafkactl.metadata.image.model import BROKER_CONFIG, Image, PackedTopics, Topic
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.log_replay import LogReplay
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
 from tests.dryrun.clusters import cluster
 
 # What each filter of kafka-topics.sh --describe shows of such a partition, with min.insync.replicas 2.

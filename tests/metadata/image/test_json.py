@@ -8,10 +8,10 @@ from dataclasses import fields, replace
 
 import pytest
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.values import Endpoint
 from kafkactl.metadata.image.json import PART_NAMES, image_json, image_text
 from kafkactl.metadata.image.model import EMPTY, Image, Partitions, Topic
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.metadata.replay.reference import replay
 from tests.metadata.records import TOPIC, VERSION, broker, partition, placed, record, uuid
 

@@ -8,9 +8,9 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import Image, LogRecord
 from kafkactl.metadata.image.tree import File, Folder, find, resolved, tree_of, walk
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.codec import decode_message, encode_message
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.schema.definitions import message
 
 ID = Uuid(bytes(15) + b"\1")

@@ -11,7 +11,7 @@ import pytest
 from kafkactl.metadata.io import metadata_log
 from kafkactl.metadata.io.metadata_log import scan_metadata_log
 from kafkactl.metadata.log.checkpoint import encode_first_checkpoint
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import metadata_record
 from tests.storage.verify.nodes import write_log

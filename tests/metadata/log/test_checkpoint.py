@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.cluster.quorum.voter_sets import Voter, voters_data, voters_of
 from kafkactl.core.errors import DecodeError, EncodeError
 from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.log.checkpoint import (
@@ -16,9 +17,8 @@ from kafkactl.metadata.log.checkpoint import (
     encode_bootstrap_checkpoint,
     encode_first_checkpoint,
 )
-from kafkactl.metadata.log.frame import MetadataRecord, encode_record
-from kafkactl.metadata.log.voters import Voter, voters_data, voters_of
 from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.protocol.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.record_size import record_size
 from kafkactl.protocol.schema.definitions import message

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.histories import (
     CommittedRecord,
     committed_records,
@@ -12,6 +11,7 @@ from kafkactl.metadata.log.histories import (
     overtakes,
 )
 from kafkactl.metadata.log.lineage import BatchIndex, index_of
+from kafkactl.protocol.log.batch_runs import walk_runs
 from kafkactl.protocol.record_batch import encode_batch
 
 CONTROL, DATA = True, False

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.metadata.log.keys import _FIELDS, Key, KeyFilter, identities
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.protocol.schema.definitions import message, metadata_record_names
 from tests.protocol.random_messages import random_message
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.lineage import Divergence, divergence, index_of
+from kafkactl.protocol.log.batch_runs import walk_runs
 from kafkactl.protocol.record_batch import encode_batch
 
 Batch = tuple[int, int, bytes]  # base offset, epoch, value; each batch has two records

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.scan import FoundBatch, Stop
 from kafkactl.metadata.log.stretches import Course, walk_stretches
+from kafkactl.protocol.log.batch_runs import BatchRun
 from tests.metadata.log.test_batch_runs import expected, in_pieces, log_of
 
 BASE = 1_000

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from bench.log_generator import LogGenerator, Shape
 from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.image.model import EMPTY, Image, LogRecord
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.metadata.replay.reference import Replay, replay
 from kafkactl.protocol.control_records import decode_control_record
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.protocol.record_batch import decode_batches, decode_records, encode_batch
 from kafkactl.protocol.schema.definitions import message
 

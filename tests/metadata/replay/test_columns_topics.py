@@ -15,9 +15,9 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.json import image_json, image_text
 from kafkactl.metadata.image.lint import SHOWN, lint
 from kafkactl.metadata.image.model import LOST, UNASSIGNED, Image, PackedTopics
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.log.frame import encode_record
 from kafkactl.metadata.replay.log_replay import LogReplay
+from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 from tests.dryrun import odd_logs

@@ -13,8 +13,6 @@ from bench.log_generator import LogGenerator, Shape
 from bench.log_state import expected_of
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import EMPTY, Image
-from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.metadata.replay import log_replay
 from kafkactl.metadata.replay.columns import frame as columns_frame
 from kafkactl.metadata.replay.columns import lists as columns_lists
@@ -22,6 +20,8 @@ from kafkactl.metadata.replay.columns import table as columns_table
 from kafkactl.metadata.replay.columns.bytes import Window
 from kafkactl.metadata.replay.log_replay import LogReplay, replay_runs
 from kafkactl.metadata.replay.reference import Replay, replay
+from kafkactl.protocol.log.batch_runs import walk_runs
+from kafkactl.protocol.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 from tests.dryrun import odd_logs

@@ -17,8 +17,8 @@ from kafkactl.metadata.image.records import image_records, level_of, losses
 from kafkactl.metadata.image.snapshot_writer import snapshot_batches, snapshot_size
 from kafkactl.metadata.log import checkpoint as checkpoint_file
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
-from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.metadata.replay.reference import replay
+from kafkactl.protocol.log.frame import decode_record, encode_record
 from kafkactl.protocol.record_batch import decode_header
 from kafkactl.protocol.schema.definitions import message
 from tests.metadata.random_logs import random_log

@@ -7,8 +7,8 @@ import pytest
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Severity
 from kafkactl.metadata.image.model import EMPTY, Image, LogRecord, Partition
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.replay.reference import RULES, Replaying, replay
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.schema.definitions import message, metadata_record_names
 from tests.metadata.goldens import BATCH_FILES, golden
 from tests.metadata.records import (

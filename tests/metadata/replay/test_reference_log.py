@@ -7,8 +7,8 @@ import pytest
 from bench.log_generator import LogGenerator, Shape
 from bench.log_shape import described, diverse_shape, reference_shape
 from bench.log_state import expected_of
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.log_replay import replay_runs
+from kafkactl.protocol.log.batch_runs import walk_runs
 from tests.metadata.replay.reference_logs import by_the_record
 
 

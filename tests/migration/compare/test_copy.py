@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.migration.compare.copy import copy_compared, copy_findings
 from kafkactl.migration.copy.records import copy_batches
 from kafkactl.migration.copy.rules import copy_rules
@@ -17,6 +16,7 @@ from kafkactl.migration.zktree.password_encoder import first_opening
 from kafkactl.migration.zktree.redact import redact_znodes
 from kafkactl.migration.zktree.tree import tree_of
 from kafkactl.protocol.catalog.releases import KafkaVersion
+from kafkactl.protocol.log.frame import decode_record, encode_record
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.spec import json_name
 from tests.migration.compare.trees import tree_from, trees

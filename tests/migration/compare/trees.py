@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import Broker, Image, Listener, LogRecord
-from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.migration.copy.records import copy_batches, sanitize
 from kafkactl.migration.copy.rules import copy_rules
@@ -18,6 +17,7 @@ from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.password_encoder import first_opening, parse_encrypted
 from kafkactl.migration.zktree.tree import Tree, tree_of
 from kafkactl.protocol.catalog.releases import KafkaVersion
+from kafkactl.protocol.log.frame import decode_record, encode_record
 from kafkactl.protocol.schema.definitions import message
 from tests.migration.zk_trees import acls, config, text, znodes
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kafkactl.core.values import ZERO_UUID
-from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.migration.copy.records import Batch, copy_batches, copy_parts, joined
 from kafkactl.migration.copy.rules import CopyRules, copy_rules
 from kafkactl.migration.zktree.parse import parse_saved_tree
 from kafkactl.migration.zktree.password_encoder import decode_password
 from kafkactl.migration.zktree.values import KafkaTree
 from kafkactl.protocol.catalog.releases import KafkaVersion
+from kafkactl.protocol.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.schema.definitions import message
 from tests.lab.migration.configs import ENCODER_SECRET
 from tests.lab.migration.log import copied_batches

@@ -7,13 +7,13 @@ import pytest
 from kafkactl.core.errors import InputError
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import LogRecord
-from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.migration.copy.records import copy_batches, joined, sanitize
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.zktree.parse import parse_znodes
 from kafkactl.migration.zktree.settings import desanitize
 from kafkactl.protocol.catalog.releases import KafkaVersion
+from kafkactl.protocol.log.frame import decode_record, encode_record
 from kafkactl.protocol.schema.definitions import message
 from tests.migration.zk_trees import CREDENTIAL, LOGS_ID, ORDERS_ID, config, parsed, small, text, without, znodes
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.dump.records import log_records
-from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.redact import REDACTED_BYTES, redact_batch, redact_runs
+from kafkactl.protocol.log.batch_runs import walk_runs
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.protocol.text.redact_config import redact_config
 from tests.migration.migration_logs import LogWriter, bootstrap, broker, record

@@ -7,13 +7,13 @@ import os
 import pytest
 
 from kafkactl.cluster.io.quorum_assembly import assembled
+from kafkactl.cluster.quorum.voter_sets import Voter, voters_data
 from kafkactl.core.errors import InputError
 from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.log.checkpoint import encode_first_checkpoint
-from kafkactl.metadata.log.frame import encode_record
 from kafkactl.metadata.log.quorum_state import QuorumStateFile, encode_quorum_state
-from kafkactl.metadata.log.voters import Voter, voters_data
 from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import metadata_record
 from kafkactl.quorum.io.disks import read_disk, read_disks

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kafkactl.cluster.quorum.voter_sets import Voter, voters_data
 from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.image.model import (
     TOPIC_CONFIG,
@@ -23,10 +24,9 @@ from kafkactl.metadata.image.model import (
 from kafkactl.metadata.image.records import image_records, level_of
 from kafkactl.metadata.image.snapshot_writer import snapshot_name
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
-from kafkactl.metadata.log.frame import MetadataRecord, encode_record
-from kafkactl.metadata.log.voters import Voter, voters_data
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.protocol.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 from tests.metadata.records import records_of

@@ -10,8 +10,8 @@ import itertools
 import random
 from collections.abc import Callable, Iterable
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.values import ZERO_UUID, Endpoint, Uuid
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.simulator.raft.connections import NEVER
 from kafkactl.simulator.raft.disk import Disk
 from kafkactl.simulator.raft.effects import DRAW, FAULT, SEND, WRITE, State

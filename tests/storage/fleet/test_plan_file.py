@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.errors import InputError, RefusedError
 from kafkactl.core.findings import Outcome, warning
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Endpoint, Uuid
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.storage.fleet.plan_file import (
     FleetPlan,
     PlannedNode,

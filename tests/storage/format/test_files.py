@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from kafkactl.cluster.quorum.voter_sets import Voter
 from kafkactl.core.errors import SchemaError
 from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
 from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.storage.format import files as planned_files
 from kafkactl.storage.format.files import NodeFiles

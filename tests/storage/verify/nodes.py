@@ -11,9 +11,9 @@ from typing import Any
 
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.io.metadata_log import scan_metadata_log
-from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import metadata_record
 from kafkactl.storage.config.node_config import NodeConfig, read_node_config

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.schema.definitions import metadata_record
 from tests.storage.verify.nodes import SEGMENT, _batch, blocker_ids
 from tests.storage.verify.test_addresses import one

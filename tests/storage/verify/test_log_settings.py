@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import encode_record
 from kafkactl.metadata.log.stored_settings import StoredSettings, settings_after
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.schema.definitions import metadata_record
 from tests.storage.verify.nodes import SEGMENT, _batch, blocker_ids
 

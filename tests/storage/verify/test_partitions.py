@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.schema.definitions import metadata_record
 from tests.storage.verify.nodes import SEGMENT, VerifyNode, _batch
 

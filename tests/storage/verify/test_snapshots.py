@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.metadata.log.checkpoint import encode_first_checkpoint
-from kafkactl.metadata.log.frame import MetadataRecord, encode_record
+from kafkactl.protocol.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import metadata_record
 from tests.lab.storage.verify_damage import added, changed, cut, cut_in_batch, flipped, holds, removed

@@ -9,7 +9,7 @@ import pytest
 
 from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.tiered.api.verbs import Leftovers, Request, audit, left_over, load, save

@@ -10,8 +10,6 @@ from typing import Final
 
 import numpy as np
 
-from kafkactl.metadata.log.batch_runs import BatchRun
-from kafkactl.metadata.log.frame import FRAME_VERSION
 from kafkactl.metadata.log.scan import Contents, FoundBatch
 from kafkactl.metadata.log.stretches import Course
 from kafkactl.metadata.replay.columns import tagged
@@ -19,6 +17,8 @@ from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.frame import Batches, Heads, batches, heads
 from kafkactl.metadata.replay.columns.tagged import IDS_BYTES
 from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION
+from kafkactl.protocol.log.batch_runs import BatchRun
+from kafkactl.protocol.log.frame import FRAME_VERSION
 from kafkactl.protocol.record_batch import Record, decode_header
 
 _NO_OP: Final = 20

@@ -16,7 +16,6 @@ import numpy as np
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.image.model import PartitionState
-from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record, expect
 from kafkactl.metadata.replay.columns import tagged
 from kafkactl.metadata.replay.columns.bytes import Array, Window, places_of
 from kafkactl.metadata.replay.columns.frame import Records
@@ -31,6 +30,7 @@ from kafkactl.metadata.replay.columns.given import (
 from kafkactl.metadata.replay.columns.table import PartitionTable
 from kafkactl.metadata.replay.state import ContradictionError, State
 from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION, merged, registered
+from kafkactl.protocol.log.frame import FRAME_VERSION, MetadataRecord, decode_record, expect
 
 TOPIC, REMOVE_TOPIC, BEGIN, END, ABORT, CLEAR_ELR = 2, 9, 23, 24, 25, 28
 _HEAD_END: Final = 3 + tagged.IDS_BYTES

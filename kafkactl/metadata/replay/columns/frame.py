@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.metadata.log.batch_runs import UNUSUAL_BITS
 from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS
 from kafkactl.protocol.compiled_runtime import IrregularError
+from kafkactl.protocol.log.batch_runs import UNUSUAL_BITS
 from kafkactl.protocol.plain_records import plain_spans
 from kafkactl.protocol.record_batch import HEADER_BYTES, LEAST_RECORD_BYTES, LENGTH_END
 

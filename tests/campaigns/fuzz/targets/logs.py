@@ -12,19 +12,17 @@ from bench.fuzz_log import _read as read_segment_both_ways
 from bench.fuzz_log import captures
 from kafkactl.cluster.io.fetched_batches import SoundBatches
 from kafkactl.cluster.io.fetched_registrations import read_batches
+from kafkactl.cluster.registrations import RegistrationLog
 from kafkactl.core.errors import DecodeError, UnreachableError
 from kafkactl.dryrun.engine.local import load as load_local
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.io.image import Point, load_image
 from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, LogSource
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
-from kafkactl.metadata.log.frame import decode_record
 from kafkactl.metadata.log.lineage import index_of
 from kafkactl.metadata.log.quorum_state import decode_quorum_state, encode_quorum_state
 from kafkactl.metadata.log.redact import redact_runs
-from kafkactl.metadata.log.registrations import RegistrationLog
 from kafkactl.metadata.log.scan import Contents, Stop, walk_batches
 from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.verify.checkpoint_text import checkpoint_problem
@@ -36,6 +34,8 @@ from kafkactl.protocol.compiled import decoder, encoder
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.framing import Framing
 from kafkactl.protocol.json_form import to_json
+from kafkactl.protocol.log.batch_runs import walk_runs
+from kafkactl.protocol.log.frame import decode_record
 from kafkactl.protocol.record_batch import decode_batches
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.spec import MessageSpec
@@ -336,7 +336,7 @@ TARGETS = (
     Target(name="messages", make=_messages, declared=(DecodeError,),
            reads=("protocol.decode", "protocol.compiled", "protocol.compiled_runtime", "protocol.primitives",
                   "protocol.json_form")),
-    Target(name="metadata-records", make=_metadata_records, declared=(DecodeError,), reads=("metadata.log.frame",)),
+    Target(name="metadata-records", make=_metadata_records, declared=(DecodeError,), reads=("protocol.log.frame",)),
     Target(name="record-batches", make=_record_batches, declared=(DecodeError,),
            reads=("protocol.record_batch", "protocol.batch_scan", "protocol.compression")),
     Target(name="batch-contents", make=_batch_contents, declared=(DecodeError,),
@@ -345,7 +345,7 @@ TARGETS = (
     Target(name="segment-dump", make=_segment_dump, declared=(DecodeError,),
            reads=("metadata.dump.lines", "metadata.dump.text", "metadata.dump.records", "metadata.replay.reference")),
     Target(name="segment-replay", make=_segment_replay, declared=(DecodeError,),
-           reads=("metadata.log.batch_runs", "metadata.log.lineage", "metadata.replay.log_replay",
+           reads=("protocol.log.batch_runs", "metadata.log.lineage", "metadata.replay.log_replay",
                   "metadata.replay.columns.fold", "metadata.image.digest")),
     Target(name="segment-scan", make=_segment_scan, declared=(DecodeError,), reads=("metadata.log.scan",)),
     Target(name="fetched-log", make=_fetched_log, declared=(DecodeError, UnreachableError),

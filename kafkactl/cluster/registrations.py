@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final
 
+from kafkactl.cluster.quorum.voter_sets import Voter, voters_of
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Endpoint, Uuid
-from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.metadata.log.voters import Voter, voters_of
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.control_records import ControlRecord, ControlType
+from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.schema.spec import Versions
 
 _BEGIN, _END, _ABORT = 23, 24, 25

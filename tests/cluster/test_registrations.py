@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from kafkactl.cluster.quorum.voter_sets import Voter, voters_data
+from kafkactl.cluster.registrations import READ_KEYS, RegistrationLog, Registrations
 from kafkactl.core.values import Endpoint, Uuid
-from kafkactl.metadata.log.frame import decode_record, encode_record
-from kafkactl.metadata.log.registrations import READ_KEYS, RegistrationLog, Registrations
-from kafkactl.metadata.log.voters import Voter, voters_data
 from kafkactl.protocol.control_records import ControlRecord, ControlType
+from kafkactl.protocol.log.frame import decode_record, encode_record
 from kafkactl.protocol.schema.definitions import metadata_record
 from kafkactl.protocol.schema.spec import Versions
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkactl.metadata.log import batch_runs
-from kafkactl.metadata.log.batch_runs import sound_run, walk_runs
 from kafkactl.protocol.batch_scan import Damage, scan_batches
+from kafkactl.protocol.log import batch_runs
+from kafkactl.protocol.log.batch_runs import sound_run, walk_runs
 from kafkactl.protocol.record_batch import encode_batch
 
 

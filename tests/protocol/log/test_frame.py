@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.core.errors import DecodeError, EncodeError
-from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
+from kafkactl.protocol.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.protocol.schema.definitions import message, metadata_record_names, remote_log_record
 from tests.metadata.goldens import golden
 from tests.protocol.outcomes import outcome

@@ -1,0 +1,1 @@
+"""Batches and records of the metadata log, as bytes."""
