@@ -15,7 +15,7 @@ from kafkactl.cluster.registrations import Registrations
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES, ZkMigrationState
 from kafkactl.core.values import Role
-from kafkactl.protocol.catalog.releases import Release
+from kafkactl.protocol.catalog.releases import Release, newest_release
 from kafkactl.protocol.catalog.update_rules import release_of
 from kafkactl.protocol.schema.spec import Versions
 
@@ -190,6 +190,11 @@ class ClusterState:
         """Return the release of the active controller, as its range of metadata.version shows it."""
         supported = self.controller_range
         return None if supported is None else release_of(supported.get(METADATA_VERSION))
+
+    @property
+    def rules_release(self) -> Release:
+        """Return the release whose rules the active controller follows; the newest known one if that is unknown."""
+        return self.controller_release or newest_release()
 
 
 @frozen

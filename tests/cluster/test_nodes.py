@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.change.reply import Reply
 from kafkactl.cluster.describe import FeatureSeen, describe_features, kafka_lines
 from kafkactl.cluster.nodes import NodeRow, list_nodes
+from kafkactl.cluster.unregister_plan import plan_unregister, read_answer, resolve_unregister
 from kafkactl.core.answers import plain_values, read_fields
 from kafkactl.core.values import Role
-from kafkactl.features.change.results import Reply
-from kafkactl.features.change.unregister import plan_unregister, read_answer, resolve_unregister
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.schema.definitions import request
 from kafkactl.protocol.schema.spec import Versions

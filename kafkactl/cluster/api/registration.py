@@ -9,11 +9,11 @@ from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
 from kafkactl.cluster.api.unregister import PATIENCE_MS, observe_and_plan
 from kafkactl.cluster.io import view as state_view
 from kafkactl.cluster.io.view import ObservedCluster
+from kafkactl.cluster.unregister_plan import UnregisterPlan
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Role
-from kafkactl.features.change.unregister import UnregisterPlan
 from kafkactl.kafka.change_right import change_denied
 
 if TYPE_CHECKING:

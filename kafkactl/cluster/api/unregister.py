@@ -1,22 +1,22 @@
-"""Removal of a node's registration from a real cluster: the port of `features/change/unregister_run`."""
+"""Removal of a node's registration from a real cluster: the port of `cluster/unregister_run`."""
 
 from __future__ import annotations
 
 from kafkactl.change.clock import Clock
 from kafkactl.change.engine import Engine
 from kafkactl.change.journal import RunJournal
+from kafkactl.change.reply import Reply
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.view import PATIENCE_MS as OBSERVE_MS
 from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state
 from kafkactl.cluster.registrations import Registrations
 from kafkactl.cluster.state import ClusterState
+from kafkactl.cluster.unregister_plan import UNREGISTER_BROKER, UnregisterPlan, plan_unregister, read_answer
+from kafkactl.cluster.unregister_run import Answer, RegistryWaitPolicy, UnregisterJourney
 from kafkactl.core.errors import DecodeError, UnknownOutcomeError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
-from kafkactl.features.change.results import Reply
-from kafkactl.features.change.unregister import UNREGISTER_BROKER, UnregisterPlan, plan_unregister, read_answer
-from kafkactl.features.change.unregister_run import Answer, RegistryWaitPolicy, UnregisterJourney
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import check_planned_for
 

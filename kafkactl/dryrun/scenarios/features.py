@@ -25,7 +25,7 @@ from kafkactl.dryrun.fields import LevelTable, NodeIds
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, findings_for
 from kafkactl.dryrun.scenario import TITLE_NAMES, Option, OptionsError, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.controllers import known_voters
-from kafkactl.features.plan.change import rules_release, upgrade_type
+from kafkactl.features.plan.change import upgrade_type
 from kafkactl.features.plan.checks_nodes import never_registered
 from kafkactl.features.plan.plan import FeaturePlan, plan_change
 from kafkactl.features.plan.predict import predicted_acceptance
@@ -112,7 +112,7 @@ def _conversion_assumed(state: ClusterState, plan: FeaturePlan, source: str) -> 
     """Yield the assumption of an expected conversion to a dynamic quorum: a log lacks the voters' reports to a
     leader."""
     raised = any(change.name == KRAFT_VERSION and change.after > change.before for change in plan.changes)
-    if raised and update_rules(rules_release(state)).kraft_version == "converts":
+    if raised and update_rules(state.rules_release).kraft_version == "converts":
         ids = ", ".join(str(voter.id) for voter in state.voters or ()) or "none known"
         yield (
             f"every voter that is not named as down ({ids}; as in {source}) has reported to the present leader that it "
@@ -166,7 +166,7 @@ def _feature(state: ClusterState, plan: FeaturePlan, name: str, accepted: Mappin
 
 def _server_error(state: ClusterState, request: FeatureRequest, accepted: Mapping[str, bool | None]) -> ServerError:
     """Return the error of the first feature that is refused; 4.x returns it for the whole request."""
-    rules = update_rules(rules_release(state))
+    rules = update_rules(state.rules_release)
     whole = rules.results == "whole"
     for name, level in request.levels.items():
         if accepted[name] is False:
@@ -183,7 +183,7 @@ def _words(state: ClusterState, request: FeatureRequest, name: str, level: int) 
     words = _out_of_range(state, name, level) or _wrong_way(state, request, name, level)
     if words:
         return f"Invalid update version {level} for feature {name}. {words}"
-    least = update_rules(rules_release(state)).lowest_level
+    least = update_rules(state.rules_release).lowest_level
     if name == METADATA_VERSION and level < least:
         least_name = finalized_name(METADATA_VERSION, least)
         return f"Invalid metadata.version {level}. Unable to set a metadata.version less than {least_name}"
@@ -199,7 +199,7 @@ def _out_of_range(state: ClusterState, name: str, level: int) -> str:
         if supported is not None and level not in supported:
             return f"{who} only supports versions {supported.lowest}-{supported.highest}"
     silent = [
-        member.id for member in state.members if never_registered(state, update_rules(rules_release(state)), member)
+        member.id for member in state.members if never_registered(state, update_rules(state.rules_release), member)
     ]
     return f"controller {silent[0]} has not registered, and may not support this feature" if silent else ""
 
@@ -217,7 +217,7 @@ def _wrong_way(state: ClusterState, request: FeatureRequest, name: str, level: i
 
 
 def _crossing(state: ClusterState, request: FeatureRequest, before: int, level: int) -> str:
-    rules = update_rules(rules_release(state))
+    rules = update_rules(state.rules_release)
     old = rules.kraft_version in ("unknown", "pretends", "ignores")
     start = f"Invalid metadata.version {level}." if old else (
         f"Unsupported metadata.version downgrade from {before} to {level}."
@@ -229,7 +229,7 @@ def _crossing(state: ClusterState, request: FeatureRequest, before: int, level: 
 
 
 def _dependency(state: ClusterState, request: FeatureRequest, name: str, level: int) -> str:
-    facts = features_of(rules_release(state)).get(name)
+    facts = features_of(state.rules_release).get(name)
     needs = next((row.dependencies for row in facts.levels if row.level == level), {}) if facts else {}
     proposed = {METADATA_VERSION: state.level(METADATA_VERSION), **state.finalized, **request.levels}
     for needed, least in needs.items():

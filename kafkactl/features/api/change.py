@@ -8,6 +8,7 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import Engine
 from kafkactl.change.journal import RunJournal
 from kafkactl.change.progress import ProgressCallback
+from kafkactl.change.reply import Reply
 from kafkactl.cluster.io.leader import check_leader_asked
 from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state, observe_levels
 from kafkactl.cluster.state import ClusterState
@@ -16,13 +17,7 @@ from kafkactl.core.findings import Finding, Outcome, blockers
 from kafkactl.core.frozen import frozen
 from kafkactl.features.change.outcome import Resolved
 from kafkactl.features.change.proof import Proof
-from kafkactl.features.change.results import (
-    FeatureResult,
-    Reply,
-    no_response,
-    read_response,
-    update_features_request,
-)
+from kafkactl.features.change.results import FeatureResult, no_response, read_response, update_features_request
 from kafkactl.features.change.run import DryRun, FeatureJourney, FeatureWaitPolicy, dry_run
 from kafkactl.features.io.min_insync import with_min_insync
 from kafkactl.features.plan.change import UpgradeType

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal, cast
 
+from kafkactl.change.reply import Reply
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Outcome, Severity, blockers
 from kafkactl.core.frozen import frozen
 from kafkactl.features.change.outcome import Resolved, overall
 from kafkactl.features.change.proof import Proof
-from kafkactl.features.change.results import FeatureResult, Reply
+from kafkactl.features.change.results import FeatureResult
 from kafkactl.features.plan.plan import FeaturePlan
 
 FeatureOutcome = Literal[Outcome.DONE, Outcome.FAILED, Outcome.UNKNOWN, Outcome.PLANNED, Outcome.REFUSED]

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
+from kafkactl.change.reply import Reply
 from kafkactl.core.findings import Finding, Outcome, note, warning
 from kafkactl.core.frozen import frozen
-from kafkactl.features.change.results import FeatureResult, Reply
+from kafkactl.features.change.results import FeatureResult
 from kafkactl.features.plan.change import FeatureChange
 
 

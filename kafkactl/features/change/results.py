@@ -8,9 +8,9 @@ in the results; from 4.0 on a refusal is one code at the top and no results. Who
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from typing import Any
 
+from kafkactl.change.reply import Reply
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import frozen
@@ -30,14 +30,6 @@ _DEFINITE = frozenset(
         96,  # FEATURE_UPDATE_FAILED
     }
 )
-
-
-class Reply(StrEnum):
-    """Meaning of an answer, or of its absence, for one feature."""
-
-    ACCEPTED = "accepted"
-    REFUSED = "refused"
-    UNCLEAR = "unclear"
 
 
 @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.features.plan.change import FeatureChange, feature_changes, rules_release
+from kafkactl.features.plan.change import FeatureChange, feature_changes
 from kafkactl.features.plan.request import FeatureRequest
 from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.catalog.update_rules import UpdateRules, update_rules
@@ -39,7 +39,7 @@ class Case:
 
 def make_case(state: ClusterState, request: FeatureRequest) -> Case:
     """Return the case that a wish makes before a cluster."""
-    release = rules_release(state)
+    release = state.rules_release
     return Case(
         state=state,
         request=request,

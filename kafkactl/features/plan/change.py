@@ -9,7 +9,7 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.protocol.catalog.consequences import consequences, how_to_undo, is_reversible
-from kafkactl.protocol.catalog.releases import Release, newest_release
+from kafkactl.protocol.catalog.releases import Release
 
 
 class ChangeKind(StrEnum):
@@ -62,14 +62,9 @@ def upgrade_type(request: FeatureRequest) -> UpgradeType:
     return UpgradeType.UNSAFE_DOWNGRADE if request.unsafe else UpgradeType.SAFE_DOWNGRADE
 
 
-def rules_release(state: ClusterState) -> Release:
-    """Return the release whose rules the active controller follows; the newest known one where that is unknown."""
-    return state.controller_release or newest_release()
-
-
 def feature_changes(state: ClusterState, request: FeatureRequest) -> tuple[FeatureChange, ...]:
     """Return a change for every feature that was asked for, in the order of asking."""
-    release = rules_release(state)
+    release = state.rules_release
     return tuple(_change(release, state, request, name, level) for name, level in request.levels.items())
 
 

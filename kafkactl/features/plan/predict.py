@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from kafkactl.cluster.state import NOT_SUPPORTED, ClusterState
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.core.values import Role
-from kafkactl.features.plan.change import UpgradeType, rules_release
+from kafkactl.features.plan.change import UpgradeType
 from kafkactl.protocol.catalog.consequences import metadata_changes
 from kafkactl.protocol.catalog.levels import features_of
 from kafkactl.protocol.catalog.update_rules import UpdateRules, update_rules
@@ -26,7 +26,7 @@ def predicted_acceptance(state: ClusterState, levels: Mapping[str, int], kind: U
     """
     if state.active_controller is None:
         return dict.fromkeys(levels)
-    rules = update_rules(rules_release(state))
+    rules = update_rules(state.rules_release)
     own = {name: _accepts(state, rules, levels, name, kind) for name in levels}
     if state.registrations is None:  # the log may hold a ghost, unseen
         own = {name: None if accepted else accepted for name, accepted in own.items()}
@@ -78,7 +78,7 @@ def _accepts_metadata_version(state: ClusterState, rules: UpdateRules, before: i
         return False
     if after < rules.lowest_level:
         return False
-    return after >= before or not metadata_changes(rules_release(state), after, before)
+    return after >= before or not metadata_changes(state.rules_release, after, before)
 
 
 def _accepts_conversion(state: ClusterState, rules: UpdateRules, before: int, after: int) -> bool | None:
@@ -99,7 +99,7 @@ def _accepts_conversion(state: ClusterState, rules: UpdateRules, before: int, af
 
 
 def _has_what_it_needs(state: ClusterState, levels: Mapping[str, int], name: str) -> bool | None:
-    facts = features_of(rules_release(state)).get(name)
+    facts = features_of(state.rules_release).get(name)
     if facts is None:  # 4.x looks its name up here, level 0 included
         return None if state.controller_release is None else False
     needs = next((row.dependencies for row in facts.levels if row.level == levels[name]), {})

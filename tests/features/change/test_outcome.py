@@ -4,9 +4,10 @@ from itertools import product
 
 import pytest
 
+from kafkactl.change.reply import Reply
 from kafkactl.core.findings import Outcome
 from kafkactl.features.change.outcome import overall, resolve
-from kafkactl.features.change.results import FeatureResult, Reply
+from kafkactl.features.change.results import FeatureResult
 from kafkactl.features.plan.plan import plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from tests.features.clusters import cluster

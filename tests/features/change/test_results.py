@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from kafkactl.change.reply import Reply
 from kafkactl.core.findings import Outcome
 from kafkactl.features.change.answer import Answered
 from kafkactl.features.change.kafka_words import failure_line, result_lines
 from kafkactl.features.change.results import (
     FeatureResult,
-    Reply,
     check_dry_run,
     no_response,
     not_sent,

@@ -12,15 +12,16 @@ from kafkactl.change.clock import Deadline
 from kafkactl.change.engine import End, Engine
 from kafkactl.change.journal import RunJournal
 from kafkactl.change.progress import in_silence
+from kafkactl.change.reply import Reply
 from kafkactl.cluster.registrations import Registrations
 from kafkactl.cluster.state import ClusterState
+from kafkactl.cluster.unregister_plan import UnregisterPlan, plan_unregister
+from kafkactl.cluster.unregister_run import RegistryWaitPolicy, UnregisterJourney
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Outcome
 from kafkactl.core.values import Role
-from kafkactl.features.change.results import FeatureResult, Reply, no_response
+from kafkactl.features.change.results import FeatureResult, no_response
 from kafkactl.features.change.run import FeatureJourney, FeatureWaitPolicy
-from kafkactl.features.change.unregister import UnregisterPlan, plan_unregister
-from kafkactl.features.change.unregister_run import RegistryWaitPolicy, UnregisterJourney
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from tests.fakes.interruption import Fuse, killed_at_every_act

@@ -10,10 +10,10 @@ from kafkactl.cluster.followers import is_long_enough, watch_followers
 from kafkactl.cluster.node import ClusterNode, Silence
 from kafkactl.cluster.quorum.liveness import FRESH_MS, with_lives
 from kafkactl.cluster.state import ClusterState
+from kafkactl.cluster.unregister_plan import plan_unregister
 from kafkactl.core.findings import Outcome
 from kafkactl.core.values import Role
 from kafkactl.features.change.proof import prove
-from kafkactl.features.change.unregister import plan_unregister
 from kafkactl.features.plan.plan import plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from tests.fakes.living_quorum import Event, LivingQuorum

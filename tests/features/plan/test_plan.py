@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from kafkactl.change.reply import Reply
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.findings import Outcome
 from kafkactl.features.api.cluster import FeatureChange
 from kafkactl.features.change.outcome import resolve
 from kafkactl.features.change.proof import prove
-from kafkactl.features.change.results import FeatureResult, Reply, read_response
+from kafkactl.features.change.results import FeatureResult, read_response
 from kafkactl.features.plan.plan import FeaturePlan, check_unmoved, plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation, parse_request
 from kafkactl.protocol.schema.spec import Versions

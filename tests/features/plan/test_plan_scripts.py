@@ -14,10 +14,10 @@ import pytest
 
 from kafkactl.cluster.departed import STOPPED
 from kafkactl.cluster.state import ClusterState
+from kafkactl.cluster.unregister_plan import plan_unregister
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding
 from kafkactl.core.values import Role
-from kafkactl.features.change.unregister import plan_unregister
 from kafkactl.features.plan.change import upgrade_type
 from kafkactl.features.plan.min_insync import OPTION
 from kafkactl.features.plan.plan import FeaturePlan, plan_change

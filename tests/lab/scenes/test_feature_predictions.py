@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 
 from kafkactl.change.clock import Deadline
+from kafkactl.change.reply import Reply
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.state import QuorumState, Replica
 from kafkactl.cluster.registrations import BrokerRegistration, Registrations
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import UnknownOutcomeError
 from kafkactl.core.values import ZERO_UUID, Role, Uuid
-from kafkactl.features.change.results import Reply, read_response, update_features_request
+from kafkactl.features.change.results import read_response, update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.predict import predicted_acceptance
 from kafkactl.files.clock import SystemClock

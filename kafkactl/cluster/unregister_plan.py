@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafkactl.change.reply import Reply
 from kafkactl.cluster.departed import check_departed
 from kafkactl.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
 from kafkactl.cluster.state import ClusterState, Member
@@ -17,8 +18,6 @@ from kafkactl.core.findings import NO_ACCESS, Finding, Outcome, blocker, blocker
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role
-from kafkactl.features.change.results import Reply
-from kafkactl.features.plan.change import rules_release
 from kafkactl.protocol.catalog.consequences import level_name
 from kafkactl.protocol.catalog.update_rules import update_rules
 from kafkactl.protocol.schema.error_codes import error_code
@@ -131,7 +130,7 @@ def _check_broker(state: ClusterState, member: Member) -> Iterator[Finding]:
 
 
 def _check_controller(state: ClusterState, member: Member) -> Iterator[Finding]:
-    rules, level = update_rules(rules_release(state)), state.level(METADATA_VERSION)
+    rules, level = update_rules(state.rules_release), state.level(METADATA_VERSION)
     if member.voter:
         yield blocker(
             "controller-is-voter",

@@ -1,4 +1,4 @@
-"""Carrying out a plan of `features/change/unregister.py`: observe again, send once, read the outcome.
+"""Carrying out a plan of `cluster/unregister_plan.py`: observe again, send once, read the outcome.
 
 Between the plan and the request a node may come back, so everything is observed once more right before the request
 leaves. The answer alone proves nothing, least of all a missing one: the registrations are read from the log again,
@@ -12,15 +12,15 @@ from typing import Any, Protocol
 
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import Journey, PreparedStep, StepResult, UnsentRequest, Verification
+from kafkactl.change.reply import Reply
 from kafkactl.change.waiting import wait_until
 from kafkactl.cluster.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.cluster.state import ClusterState
+from kafkactl.cluster.unregister_plan import UnregisterPlan, plan_unregister, resolve_unregister
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome, blocker
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Role
-from kafkactl.features.change.results import Reply
-from kafkactl.features.change.unregister import UnregisterPlan, plan_unregister, resolve_unregister
 
 Answer = tuple[Reply, str]
 _RESULTS = {Outcome.DONE: StepResult.DONE, Outcome.FAILED: StepResult.FAILED}
