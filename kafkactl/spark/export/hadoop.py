@@ -7,7 +7,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -112,7 +112,7 @@ def staging_in(folder: HadoopFolder) -> Iterator[str]:
             _clean(folder, name)
     name = f"{STAGING}spark.{int(time.time())}.{_machine()}.{os.getpid()}.{uuid.uuid4().hex[:8]}"
     _IN_USE.add(name)
-    end = _clean
+    end: Callable[[HadoopFolder, str], None] = _clean
     try:
         folder.make(name)
         yield name
