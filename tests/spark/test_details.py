@@ -92,7 +92,7 @@ def test_tables_of_all_logs_equal_those_written_in_process(
 def test_tables_in_other_file_system_equal_those_written_in_process(
     session: SparkSession, root: Path, logs: list[str], tmp_path: Path
 ) -> None:
-    several = logs[::9]
+    several = logs[::30]
     expected = write_in_process(several, REPORT, tmp_path)
     places = [log.replace(str(root), MOUNT) for log in several]
     planned = planned_sources(places, same_cluster=False, cluster_of=CLUSTER_OF, master=None, name=NAME)
