@@ -9,7 +9,7 @@ import pytest
 from kafkactl.metadata.log.scan import FoundBatch, Stop
 from kafkactl.metadata.log.stretches import Course, walk_stretches
 from kafkactl.protocol.log.batch_runs import BatchRun
-from tests.metadata.log.test_batch_runs import expected, in_pieces, log_of
+from tests.protocol.log.test_batch_runs import expected, in_pieces, log_of
 
 BASE = 1_000
 FAR = BASE + 2**31  # the first offset that an index of the segment cannot hold

@@ -377,7 +377,7 @@ TARGETS = (
     Target(name="scram-arguments", make=_scram_arguments,
            reads=("storage.api.request", "storage.format.scram", "storage.format.scram_argument")),
     Target(name="arguments", make=_arguments, most_bytes=256,
-           reads=("net.transport", "dryrun.scenarios.alter_config", "dryrun.scenarios.controllers",
+           reads=("net.transport", "dryrun.scenarios.alter_config", "dryrun.voter_change",
                   "dryrun.scenarios.elect_leaders", "protocol.catalog.mapping", "protocol.catalog.release_version",
                   "quorum.api.recover.words", "protocol.text.java_text", "quorum.target", "cluster.quorum.voters",
                   "tiered.layouts", "core.values")),
