@@ -215,6 +215,21 @@ def test_folder_with_other_files_is_never_replaced(fleet: Path, tmp_path: Path) 
     assert notes.exists() and sorted(path.name for path in tmp_path.iterdir()) == ["configs", "fleet", "topics"]
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "date=2020-01-01/notes.txt", "link"])
+def test_file_of_others_below_a_cluster_is_not_removed(fleet: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    export_tables([str(fleet)], out, tables=["topics"])
+    foreign = out / "topics" / "cluster=4.4.0" / name
+    foreign.parent.mkdir(exist_ok=True)
+    if name == "link":
+        foreign.symlink_to(tmp_path)
+    else:
+        foreign.touch()
+    with pytest.raises(RefusedError, match=f"contains cluster=4.4.0/{name}, which no export has written"):
+        export_tables([str(fleet)], out, tables=["topics"], mode="overwrite")
+    assert foreign.exists()
+
+
 def test_empty_target_is_refused(fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As an unset variable gives it; the current directory is not meant.
     monkeypatch.chdir(tmp_path)

@@ -27,26 +27,40 @@ def check_table(
 ) -> None:
     """Raise RefusedError `table-exists` if a table that is there cannot take the rows.
 
-    `inside` are the names in its folder, None without one; of `files` the first one has the format of all.
+    `inside` are the names in its folder, None without one; `files` are the paths of all files below it. The first one
+    that an export has written has the format of all. An overwritten table is removed with everything in its folder.
     """
     if inside is None:
         return
     if mode == "error":
         raise RefusedError(f"{out} contains the table {table} already", id="table-exists")
     strange = next((name for name in inside if name != SUCCESS and not name.startswith(("cluster=", "."))), None)
+    if strange is None and mode == "overwrite":
+        files = list(files)
+        strange = next((path for path in files if not _is_written(path)), None)
     if strange is not None:
         raise RefusedError(
             f"{out}/{table} contains {strange}, which no export has written",
             id="table-exists",
             next_step=f"Move {strange} to another place, or name another directory.",
         )
-    other = PurePosixPath(next(iter(files), "")).suffix[1:]
+    other = PurePosixPath(next(filter(_is_part, files), "")).suffix[1:]
     if mode == "append" and other not in ("", form):
         raise RefusedError(
             f"{out} contains the table {table} as {other}, and {form} is written",
             id="table-exists",
             next_step="Append in the format of the table, use `--mode overwrite`, or name another directory.",
         )
+
+
+def _is_part(path: str) -> bool:
+    return PurePosixPath(path).name.startswith("part-")
+
+
+def _is_written(path: str) -> bool:
+    """Return True for a file of an export, or a checksum that Hadoop writes next to it."""
+    name = PurePosixPath(path).name
+    return _is_part(path) or name == SUCCESS or (name.startswith(".") and name.endswith(".crc"))
 
 
 def day_of(time_ms: int | None) -> str | None:

@@ -82,8 +82,7 @@ def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterato
     """
     try:
         for table in tables:
-            files = map(str, (out / table).rglob("part-*"))
-            check_table(str(out), table, _names(out / table), files, form=form, mode=mode)
+            check_table(str(out), table, _names(out / table), _files(out / table), form=form, mode=mode)
         is_new = not out.exists()
         out.mkdir(parents=True, exist_ok=True)
         try:
@@ -103,6 +102,13 @@ def _names(table: Path) -> list[str] | None:
     if table.is_dir():
         return sorted(path.name for path in table.iterdir())
     return [table.name] if os.path.lexists(table) else None
+
+
+def _files(table: Path) -> Iterator[str]:
+    """Yield the paths of everything below a table's folder that is no folder itself."""
+    for path in table.rglob("*"):
+        if path.is_symlink() or not path.is_dir():
+            yield str(path.relative_to(table))
 
 
 def _write_parquet(path: Path, columns: Columns, rows: Iterable[Row]) -> int:

@@ -157,8 +157,8 @@ def export_by_spark(session: SparkSession, export: ExportPlan) -> LogExport:
     folder = HadoopFolder(session, export.out)
     for name in export.names:
         inside = folder.names(name) if folder.has(name) else None
-        parts = (file.name for file in folder.files(name) if not file.name.endswith(SUCCESS))
-        check_table(export.out, name, inside, parts, form=export.form, mode=export.mode)
+        files = (file.name for file in folder.files(name)) if inside is not None else ()
+        check_table(export.out, name, inside, files, form=export.form, mode=export.mode)
     groups = planned_clusters(session, export.paths, export.cluster_of)
     check_names(groups)
     rows = TableRows({name: exported_columns(name) for name in export.names}, export.form)
