@@ -105,7 +105,7 @@ def _names(table: Path) -> list[str] | None:
 
 
 def _files(table: Path) -> Iterator[str]:
-    """Yield the paths of everything below a table's folder that is no folder itself."""
+    """Yield the paths of all files and links below the folder of a table."""
     for path in table.rglob("*"):
         if path.is_symlink() or not path.is_dir():
             yield str(path.relative_to(table))
