@@ -1,4 +1,4 @@
-"""Parts of a support bundle, rules for its members, and its manifest. Pure."""
+"""Support bundles: parts, rules for the members, and the manifest."""
 
 from __future__ import annotations
 

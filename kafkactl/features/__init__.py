@@ -1,4 +1,4 @@
-"""Feature levels: which release knows which, with defaults and dependencies."""
+"""Feature levels of a live cluster: plan, blockers and consequences of a change, and its proof."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The metadata log as values: record frames and checkpoints."""
+"""The metadata log: its state at an offset, dumps, checks and comparisons."""

@@ -1,1 +1,1 @@
-"""ZooKeeper to KRaft: the tree of a ZooKeeper cluster as values, and what Kafka's migration makes of it."""
+"""ZooKeeper to KRaft and back: states, checks, steps and the driver of a migration."""

@@ -1,1 +1,1 @@
-"""Bytes to values and back: primitives, codecs, record batches, Java properties."""
+"""Bytes to values and back, and Kafka's own tables: codecs, record batches, levels and releases."""

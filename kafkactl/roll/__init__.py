@@ -1,4 +1,4 @@
-"""Rolling restarts and upgrades of a live KRaft cluster: checks, plan, driver and position."""
+"""Rolling restarts and upgrades (of a live KRaft cluster): checks, plan, driver and position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of `__remote_log_metadata`, state that brokers derive from them, and defects (KIP-405). Pure."""
+"""Tiered storage (KIP-405): records of `__remote_log_metadata`, the state that brokers derive, and defects."""
 
 from __future__ import annotations
 
