@@ -21,7 +21,6 @@ SCENARIOS = {
     "broker-loss": _scenario("Predict the loss of brokers, or the worst loss of K brokers."),
     "broker-return": _scenario("Predict the return of brokers that are down."),
     "rolling-restart": _scenario("Predict a restart of every broker, in the safest order."),
-    "fence-broker": _scenario("Predict what happens when the session of a broker expires."),
     "unregister-broker": _scenario("Predict the removal of a broker's registration."),
     "elect-leaders": _scenario("Predict preferred or unclean leader elections."),
     "alter-config": _scenario("Predict a change of configuration, and what it affects."),
