@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-
-from kafka.errors import KafkaTimeoutError
 
 from tests.conftest import Run
 from tests.lab.harness import releases
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.storage_tool import StorageToolServer
 from tests.lab.quorum.disks.test_two_foundings import ids
-from tests.lab.quorum.disks.twin import RELEASE, TOPIC, Twin, count, create_topic, write
+from tests.lab.quorum.disks.twin import RELEASE, TOPIC, Twin, count, create_topic, elect_leader, write
 
 Cli = Callable[..., Run]
 BROKER, TURNS = 11, 4
@@ -50,19 +47,6 @@ def test_controller_leaves_the_id_that_a_broker_has(kafkactl: Cli, new_cluster: 
         twin.process.kill()
 
 
-def count_after_restart(cluster: KafkaCluster) -> int:
-    """Restart the broker, and return the number of messages that a consumer reads.
-
-    A broker that is unfenced before its directory is assigned to the partition leads it only after the next start.
-    """
-    for _ in range(2):
-        cluster.kill(BROKER)
-        cluster.start(BROKER)
-        with suppress(KafkaTimeoutError):
-            return count(cluster)
-    return count(cluster)
-
-
 def test_broker_that_took_over_an_id_has_the_only_copy_of_its_messages(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], storage_tool: StorageToolServer
 ) -> None:
@@ -77,6 +61,7 @@ def test_broker_that_took_over_an_id_has_the_only_copy_of_its_messages(
     cluster.kill(BROKER)
     try:
         twin.process.start().wait_ready(60)
+        elect_leader(twin)
         write(twin, 25)
         assert count(twin) == 25
         for turn in range(TURNS):
@@ -90,7 +75,10 @@ def test_broker_that_took_over_an_id_has_the_only_copy_of_its_messages(
         assert is_reported()
     finally:
         twin.process.kill()
-    assert count_after_restart(cluster) == 50
+    cluster.kill(BROKER)
+    cluster.start(BROKER)
+    elect_leader(cluster)
+    assert count(cluster) == 50
     cluster.add_broker()
     (log,) = (twin.disk / f"{TOPIC}-0").glob("*.log")
     dump = storage_tool.dump(releases.NEWEST_WITH_TOOLS, ["--files", str(log), "--print-data-log"])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+
+from kafka.errors import KafkaError
+from kafka.protocol.admin import ElectionType
 
 from kafkactl.net.transport import Address
 from tests.conftest import Run
@@ -40,6 +44,24 @@ def create_topic(cluster: KafkaCluster | Twin) -> None:
     """Create a topic of one partition with one replica."""
     with admin(cluster) as chores:  # type: ignore[arg-type]
         chores.create_topics({TOPIC: {"num_partitions": 1, "replication_factor": 1}}, wait_for_metadata=True)
+
+
+def elect_leader(cluster: KafkaCluster | Twin, timeout_s: float = 90) -> None:
+    """Elect the only replica of the partition as its leader.
+
+    A broker that is unfenced before its new directory is assigned to the replica is not elected by the controller
+    until the next election (4.3.1), which is an administrator's or that of the next check of preferred leaders.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            with admin(cluster) as chores:  # type: ignore[arg-type]
+                chores.elect_leaders(ElectionType.PREFERRED, {TOPIC: [0]})  # no error if the leader is there
+            return
+        except KafkaError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.5)
 
 
 def write(cluster: KafkaCluster | Twin, count: int) -> None:
