@@ -89,7 +89,7 @@ def goldens(pattern: str) -> list[bytes]:
 
 
 class Pool:
-    """Sound bytes to start from; some are made again now and then: making them costs more than damaging them."""
+    """Pool of sound bytes; some are made again now and then, because this costs more than to damage them."""
 
     def __init__(self, make: Callable[[random.Random], tuple[Any, bytes]], size: int = 2000) -> None:
         self._make, self._size = make, size

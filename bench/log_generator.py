@@ -47,7 +47,7 @@ STEP_MS = 40
 
 
 class LogGenerator:
-    """Writes one log. `batches()` can be iterated once; `expected()` then gives the state."""
+    """Generator of one log. `batches()` can be iterated once; `expected()` then gives the state."""
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape

@@ -1,4 +1,4 @@
-"""Writes a generated metadata log to a disk, with the state that it must lead to.
+"""Writer of a generated metadata log to a disk, with the state that the log must lead to.
 
 python -m bench.make_metadata_log FOLDER --records 1000000 --partitions 200000 --seed 1
 """

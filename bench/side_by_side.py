@@ -1,4 +1,4 @@
-"""Runs commands in turn, so that a slow minute of the machine hits all of them, and writes the figures down; time and
+"""Runs of commands in turn, so that a slow minute of the machine hits all of them, and their figures: time and
 memory of a process with all processes below it, such as the JVM and the workers of Spark."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make schemas/**/*.json and schemas/index.json from the jars of released Kafka.
+"""Import of schemas/**/*.json and schemas/index.json from the jars of released Kafka.
 
 Run it where kafkactl is installed (`pip install -e .`):
 

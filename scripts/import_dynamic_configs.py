@@ -1,4 +1,4 @@
-"""Make schemas/config/dynamic.json: where each configuration of a broker may be set while the broker runs, by release.
+"""Import of schemas/config/dynamic.json: where each setting of a running broker may be set, by release.
 
     python scripts/import_dynamic_configs.py ~/.cache/kafkactl-lab/kafka-3.3.2 … ~/.cache/kafkactl-lab/kafka-4.4.0
 

@@ -1,4 +1,4 @@
-"""Make schemas/errors.toml from the jars of one release of Kafka, the newest.
+"""Import of schemas/errors.toml from the jars of one release of Kafka, the newest.
 
     python scripts/import_error_codes.py ~/.cache/kafkactl-lab/kafka-4.4.0
 

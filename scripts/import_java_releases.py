@@ -1,4 +1,4 @@
-"""Make schemas/config/java.json: the Java release that a node of each Kafka release needs, from the jars.
+"""Import of schemas/config/java.json: the Java release that a node of each Kafka release needs, from the jars.
 
     python scripts/import_java_releases.py ~/.cache/kafkactl-lab/kafka-3.3.2 … ~/.cache/kafkactl-lab/kafka-4.4.0
 

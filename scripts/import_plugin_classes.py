@@ -1,4 +1,4 @@
-"""Make schemas/config/classes.json: Kafka's own classes that settings of a node can name, by release, from the jars.
+"""Import of schemas/config/classes.json: Kafka's own classes that settings can name, by release, from the jars.
 
     python scripts/import_plugin_classes.py ~/.cache/kafkactl-lab/kafka-3.3.2 … ~/.cache/kafkactl-lab/kafka-4.4.0
 

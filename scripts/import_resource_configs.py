@@ -1,4 +1,4 @@
-"""Make schemas/config/resources.json: the configurations of topics, groups and client metrics.
+"""Import of schemas/config/resources.json: the configurations of topics, groups and client metrics.
 
 Those of brokers are in server.json; only what can be set on a broker, but not in its server.properties, is added here.
 

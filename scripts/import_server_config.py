@@ -1,4 +1,4 @@
-"""Make schemas/config/server.json and topics.json: every key of nodes and topics, by release, from the jars.
+"""Import of schemas/config/server.json and topics.json: every key of nodes and topics, by release, from the jars.
 
     python scripts/import_server_config.py ~/.cache/kafkactl-lab/kafka-3.3.2 … ~/.cache/kafkactl-lab/kafka-4.4.0
 

@@ -1,4 +1,4 @@
-"""Writes schemas/answers/, the published JSON Schemas of the answers: part of `make docs`."""
+"""Writer of schemas/answers/, the published JSON Schemas of the answers: part of `make docs`."""
 
 from __future__ import annotations
 

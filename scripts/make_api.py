@@ -1,4 +1,4 @@
-"""Writes the page of the public API from the docstrings and signatures of each `api`: part of `make docs`."""
+"""Writer of the page of the public API from the docstrings and signatures of each `api`: part of `make docs`."""
 
 from __future__ import annotations
 

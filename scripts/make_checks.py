@@ -1,4 +1,4 @@
-"""Writes the table of checks in docs/migration-checks.md from the rows of the checks: `make docs`."""
+"""Writer of the table of checks in docs/migration-checks.md from the rows of the checks: `make docs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes docs/man/ from the commands themselves: one page a command, for `man kafkactl-storage-format`. `make docs`.
+"""Writer of docs/man/ from the commands themselves: one page a command, for `man kafkactl-storage-format`. `make docs`.
 
 The pages are made of the same help texts, options, examples and exit codes as docs/reference/commands.md. The wheel
 carries them to share/man/man1.

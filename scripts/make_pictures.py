@@ -1,4 +1,4 @@
-"""Takes all pictures of the documentation again: `make pictures` (needs Chromium, and may make a folder below /srv).
+"""Renewal of all pictures of the documentation: `make pictures` (needs Chromium, and may make a folder below /srv).
 
 Terminals are drawn by make_picture, from commands that really ran; the report is the one that `kafkactl demo` writes,
 as Chromium shows it in light and dark.

@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the commands themselves: `make docs`. A repository test compares the two."""
+"""Writer of docs/reference/ from the commands themselves: `make docs`. A repository test compares the two."""
 
 from __future__ import annotations
 

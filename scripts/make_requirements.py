@@ -1,4 +1,4 @@
-"""Writes requirements/*.txt, every dependency at one version with its hashes: `make requirements` (needs the index).
+"""Writer of requirements/*.txt, each dependency at one version with its hashes: `make requirements` (needs the index).
 
 One file for the core and one for each extra, which holds the core, too; a file is all that one `pip install` needs.
 All agree on their versions, for each is resolved under the versions of `dev.txt`. `build.txt` is what builds kafkactl,

@@ -1,4 +1,4 @@
-"""Writes the table of rights in docs/clusters.md from schemas/rights.toml: `make docs`."""
+"""Writer of the table of rights in docs/clusters.md from schemas/rights.toml: `make docs`."""
 
 from __future__ import annotations
 

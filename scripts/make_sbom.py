@@ -1,4 +1,4 @@
-"""Writes the bill of materials of a wheel next to it: `python -m scripts.make_sbom DIST` (CycloneDX 1.6, JSON).
+"""Writer of the bill of materials of a wheel next to it: `python -m scripts.make_sbom DIST` (CycloneDX 1.6, JSON).
 
 Components are the packages of requirements/*.txt, with versions, markers and the SHA-256 of every archive that pip
 accepts for them; which requires which, and under what licence, is declared by the packages installed here. The same

@@ -1,4 +1,4 @@
-"""Writes docs/migration-states.md and its drawing from the table that finds a migration's state: `make docs`.
+"""Writer of docs/migration-states.md and its drawing, from the table that finds a migration's state: `make docs`.
 
 The drawing has the states of the procedure in a line, and the rows of the table from top to bottom with the reason why
 each group of them stands where it does.

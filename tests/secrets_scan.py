@@ -1,4 +1,4 @@
-"""No password of this suite is ever shown: what kafkactl prints, logs and writes in all tests is searched for them.
+"""Search for the passwords of this suite in what kafkactl prints, logs and writes in all tests.
 
 Every password that tests use carries one of `MARKS` (tests/repository/structure/test_secrets.py looks after that), so
 that it can be found wherever it turns up: in clear, in base64 at any alignment, in hexadecimal, or quoted for an

@@ -45,7 +45,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """These bytes, whatever they are."""
+    """Answer of raw bytes."""
 
     data: bytes
 
@@ -56,7 +56,7 @@ Script = Callable[[Asked], Action | None]
 
 
 class FakeBroker(Listening):
-    """Listens while the block lasts. A script that returns None leaves a request to the usual answers."""
+    """Fake broker that listens during the block. A script that returns None leaves a request to the usual answers."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from kafkactl.net.transport import Address
 
 
 class Listening:
-    """Takes connections; each goes to `_welcome`, in the thread that accepts."""
+    """Listener for connections; each goes to `_welcome`, in the thread that accepts."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))

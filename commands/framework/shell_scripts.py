@@ -61,13 +61,13 @@ complete --no-files --command %(prog_name)s --arguments "(%(complete_func)s)";
 
 
 class FishCompletion(FishComplete):
-    """Keeps words with commas whole."""
+    """Completion for fish, which keeps words with commas whole."""
 
     source_template = _FISH
 
 
 class BashCompletion(BashComplete):
-    """Reads the line up to the cursor; scripts of earlier versions, which do not give it, go on working."""
+    """Completion for bash, of the line up to the cursor; scripts of earlier versions lack the line and still work."""
 
     source_template = _BASH
 

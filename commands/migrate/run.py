@@ -63,7 +63,7 @@ def command(
 
 
 class _Questions:
-    """Asks once before anything is done, and once before the copy can begin."""
+    """Confirmations: one before anything is done, and one before the copy can begin."""
 
     def __init__(self, *, yes: bool) -> None:
         self._yes = yes

@@ -158,7 +158,7 @@ _TONES = {"done": "good", "failed": "bad", "unknown": "warn"}
 
 
 class _Talk:
-    """Shows the progress of a change on stderr: a line for each thing done; what is looked at and waited for only on a
+    """Progress of a change on stderr: a line for each thing done; what is looked at and waited for only on a
     terminal, in one line that is written over, or with `--watch` as lines of their own."""
 
     def __init__(self, *, watch: bool) -> None:

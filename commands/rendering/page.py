@@ -73,7 +73,7 @@ Block = Heading | Lines | Fields | Table | Groups | Findings
 
 
 class Page:
-    """Collects blocks in the order in which they are shown."""
+    """Page of blocks, in the order in which they are shown."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []

@@ -78,7 +78,7 @@ def _clock(seconds: float) -> str:
 
 
 class _Bar:
-    """Listens, and draws what it heard at most ten times a second."""
+    """Listener that draws the progress at most ten times a second."""
 
     def __init__(self, what: str, unit: str) -> None:
         self._what = what

@@ -66,7 +66,7 @@ def options_of(arguments: DriveArguments) -> RollOptions:
 
 
 class Questions:
-    """Asks before the first act, and before levels are raised."""
+    """Confirmations before the first act, and before levels are raised."""
 
     def __init__(self, *, yes: bool, confirm: str | None) -> None:
         self._yes, self._confirm = yes, confirm

@@ -76,7 +76,7 @@ class Registrations:
 
 
 class RegistrationLog:
-    """Takes the records of a metadata log and gives who is registered.
+    """Registrations of nodes, folded from the records of a metadata log.
 
     Only records whose api key is in `READ_KEYS` need be given; others are ignored.
     """

@@ -1,4 +1,4 @@
-"""Carrying out a plan of `cluster/unregister_plan.py`: observe again, send once, read the outcome.
+"""Execution of a plan of `cluster/unregister_plan.py`: observe again, send once, read the outcome.
 
 Between the plan and the request a node may come back, so everything is observed once more right before the request
 leaves. The answer alone proves nothing, least of all a missing one: the registrations are read from the log again,

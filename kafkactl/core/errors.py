@@ -94,7 +94,7 @@ class InputError(KafkactlError):
 
 
 class RefusedError(KafkactlError):
-    """Understood, and refused, where there is no plan to hang a finding on (a lock that is held, say)."""
+    """Refusal of a valid request for which there is no plan with a finding (a lock that is held, for example)."""
 
     exit_code = 3
 
@@ -106,13 +106,13 @@ class FailedError(KafkactlError):
 
 
 class UnreachableError(KafkactlError):
-    """No answer, or not allowed in."""
+    """Missing answer, or refused access."""
 
     exit_code = 4
 
 
 class UnknownOutcomeError(KafkactlError):
-    """Timed out, or the outcome is unknown."""
+    """Unknown outcome of a request, or a timeout."""
 
     exit_code = 6
 

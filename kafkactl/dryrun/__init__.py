@@ -1,4 +1,4 @@
-"""Predict the effect of a change or a failure: the active controller's rules, simulated on the cluster's own log."""
+"""Predicted effect of a change or a failure: the active controller's rules, simulated on the cluster's own log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before and after: which partitions an event changes, how many are in which state, and what that means."""
+"""Difference between two states: the partitions that an event changes, the number in each state, the consequence."""
 
 from __future__ import annotations
 

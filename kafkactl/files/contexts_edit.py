@@ -1,4 +1,4 @@
-"""Changing the file of contexts: the lines that must change, and no other; whole on the disk or not at all.
+"""Edit of the file of contexts: the lines that must change, and no other; whole on the disk or not at all.
 
 Invariant: what the operator wrote into the file, comments and order, stays. Text is edited line by line and then read
 again: where it does not say what was wanted, nothing is written. The staged file is made exclusively and so is the

@@ -1,4 +1,4 @@
-"""Run a hook: a command of the operator's, with a time limit, bounded output and a result that is always known.
+"""Run of a hook: a command of the operator's, with a time limit, bounded output and a result that is always known.
 
 The exit code of a hook is not evidence: the gate after it is observed. A hook that fails, hangs or asks to be tried
 again is reported with the last lines of its output. It is started without a shell, in a process group of its own that

@@ -24,7 +24,7 @@ def discard(file: IO[bytes]) -> None:
 
 
 class Spool:
-    """Grows by `add`; `pieces` gives everything from the beginning, as often as it is asked for."""
+    """Spool of bytes: `add` appends, `pieces` returns everything from the beginning, as often as it is called."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = io.BytesIO()

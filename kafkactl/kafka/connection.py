@@ -64,7 +64,7 @@ class Access:
 
 
 class Connection(Closing):
-    """Made by `connect`. One thread at a time; close it when done, or use it as a context manager."""
+    """Connection, made by `connect`. One thread at a time; close it when done, or use it as a context manager."""
 
     def __init__(self, transport: Transport, access: Access) -> None:
         self._transport = transport

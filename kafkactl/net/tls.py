@@ -51,7 +51,7 @@ class TlsSettings:
 
 
 class Tls:
-    """Puts TLS around sockets; implements `transport.Wrapper`."""
+    """TLS around sockets; implements `transport.Wrapper`."""
 
     def __init__(self, settings: TlsSettings) -> None:
         """Read the stores. Raise InputError that names the store that is wrong."""

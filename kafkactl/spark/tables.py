@@ -135,7 +135,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """Every scenario on the state of a cluster."""
+    """Results of all scenarios on the state of a cluster."""
 
     questions: tuple[Question, ...]
     failures: Failures

@@ -1,4 +1,4 @@
-"""Decode the files of a formatted node: meta.properties, checkpoints, quorum-state.
+"""Decoder of the files of a formatted node: meta.properties, checkpoints, quorum-state.
 
 What this file guards: secrets stay hidden unless they are asked for, and damage hides nothing else. A file that is
 broken in the middle shows all that can be read, and each damage with its place.

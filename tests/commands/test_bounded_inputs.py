@@ -1,4 +1,4 @@
-"""Every kind of input that may have no end: a device, a FIFO, a sparse file; the memory and the time stay bounded.
+"""Bounded memory and time for inputs that may have no end: devices, FIFOs and sparse files.
 
 The command lines of one kind run in one process of their own, whose largest resident size is measured and whose address
 space is limited, so that a reader without a bound fails the test and not the machine.

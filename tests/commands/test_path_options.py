@@ -1,4 +1,4 @@
-"""Every path that a command takes may lead to a device, a FIFO or a file of 200 GB: a typed error, soon, in 512 MB.
+"""Path options that lead to a device, a FIFO or a file of 200 GB: a typed error, soon, in 512 MB.
 
 The lines of one kind run in one process of their own, whose address space is limited.
 """

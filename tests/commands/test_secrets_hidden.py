@@ -1,6 +1,6 @@
-"""No command shows a secret that was not asked for: 40 of them in logs, znodes, configurations and comments.
+"""Secrets that no command may show unless they are requested: 40 in logs, znodes, configurations and comments.
 
-Each carries a mark of `tests/secrets_scan.py`; the fixture `kafkactl` fails on any answer in which one stands.
+Each secret contains a mark of `tests/secrets_scan.py`; the fixture `kafkactl` fails on an answer that contains a mark.
 """
 
 from __future__ import annotations

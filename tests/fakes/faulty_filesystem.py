@@ -44,7 +44,7 @@ class _Unsynced:
 
 
 class FaultyFilesystem:
-    """Counts operations; operation number `fail_at` (from 0) meets `fault`, all others the real disk."""
+    """Filesystem that counts operations: number `fail_at` (from 0) meets `fault`, all others the real disk."""
 
     def __init__(self, scratch: Path, *, fail_at: int = -1, fault: Fault | None = None, seed: int = 0) -> None:
         self.real = OsFilesystem()

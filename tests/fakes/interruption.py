@@ -16,7 +16,7 @@ class Killed(BaseException):
 
 
 class Fuse:
-    """Counts the acts of a process, and ends it before the `at`-th; 0 lets it live."""
+    """Counter of the acts of a process that ends the process before the `at`-th; 0 lets it live."""
 
     def __init__(self, at: int = 0) -> None:
         self.at, self.acts = at, 0

@@ -90,7 +90,7 @@ class _Pair:
 
 
 class FaultyProxy(Listening):
-    """Listens while the block lasts. `arm` sets the next fault; `struck` says how often one has happened."""
+    """Proxy that listens during the block. `arm` sets the next fault; `struck` counts the faults that happened."""
 
     def __init__(self, node: Address, plan: FaultPlan | None = None) -> None:
         super().__init__()

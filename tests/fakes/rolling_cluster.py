@@ -39,7 +39,7 @@ class FakeClock:
 
 
 class FakeRoll:
-    """See `RollPort`. `wrong` is how a hook of a node misbehaves, `then` a function that is called at an observation.
+    """Fake cluster as a `RollPort`. `wrong` is the fault of a node's hook, `then` a function called at an observation.
 
     A stopped broker needs one observation to be gone, a started one one observation to register, one more to be
     unfenced and one more to be in sync.

@@ -13,7 +13,7 @@ _SESSION_MS = 18_000
 
 
 class Talker(ABC):
-    """Every connection is served by `serve` in a thread of its own; a context manager."""
+    """Server whose connections are served by `serve`, each in a thread of its own; a context manager."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -56,7 +56,7 @@ class HttpTalker(Talker):
 
 
 class ZooKeeperTalker(Talker):
-    """Gives a session; from a request of that number on it says `answer`, with the request's number for `#ID#`."""
+    """ZooKeeper that gives a session and, from a request on, `answer` with the request's number for `#ID#`."""
 
     answer = b""
     from_request = 3

@@ -1,7 +1,7 @@
-"""Every command of a live cluster, at every request of which something happens to a node: changes and questions.
+"""Commands of a live cluster, changes and questions, at each request of which something happens to a node.
 
-The laws are those of `fault_cases`. Of questions: the answer is what the cluster is, or was while it was asked; what
-could not be learnt is an error or a finding, never an answer that is empty.
+The rules are those of `fault_cases`. The answer to a question is a state of the cluster during the question. A fact
+that could not be read is an error or a finding, never an empty answer.
 """
 
 from __future__ import annotations

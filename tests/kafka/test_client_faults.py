@@ -1,4 +1,4 @@
-"""Every request of a change over a network that fails in every way: at most once there, never a guess, never a hang."""
+"""Requests of changes over a network that fails in all ways: sent at most once, no guess, no hang."""
 
 from __future__ import annotations
 

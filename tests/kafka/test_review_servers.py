@@ -59,7 +59,7 @@ def test_life_of_a_session_may_be_any_number(lifetime_ms: int) -> None:
 )  # fmt: skip
 def test_invalid_first_messages_of_scram_are_refused(first: str) -> None:
     class Echo(Server):
-        """Puts the client's nonce into its message."""
+        """Server that puts the client's nonce into its message."""
 
         def __init__(self) -> None:
             super().__init__(b"", b"")

@@ -1,4 +1,4 @@
-"""Every refusal: what brings it about, that it stops the change, and whether a flag helps."""
+"""Refusals of the guard: the cause of each, that the change stops, and whether a flag overrides the refusal."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required"
 
 @dataclass(frozen=True)
 class Kind:
-    """Sound inputs, and what reads them."""
+    """Kind of input: sound samples, and their reader."""
 
     samples: tuple[bytes, ...]
     feed: Feed

@@ -1,4 +1,4 @@
-"""Every file operation of format, apply and unformat fails once in every way; none leaves a third state.
+"""Failures of all file operations of format, apply and unformat, in all ways: none leaves a third state.
 
 After each failure the disks are observed: Kafka would start only from a complete node, no file of others is touched,
 and the command's answer is true. Then a new run completes the work, or refuses and says what to do.

@@ -1,4 +1,4 @@
-"""Every command that writes, taken apart: nothing leaves a third state, and a run again comes to its end.
+"""Crashes of commands that write: no third state, and a second run completes.
 
 The campaign takes every state of every run; the sample takes one state in several.
 """

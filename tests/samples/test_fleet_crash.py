@@ -1,4 +1,4 @@
-"""Every file operation of an apply of several nodes fails once in every way, receipts included; then a second run."""
+"""Failures of all file operations of an apply of several nodes, receipts included; then a second run."""
 
 from __future__ import annotations
 

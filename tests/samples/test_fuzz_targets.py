@@ -1,4 +1,4 @@
-"""Every input of the corpus, and every one that ever failed, goes through its target; and each reader has a target."""
+"""Fuzz targets: all inputs of the corpus and all that ever failed pass, and each reader has a target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No input ends in "This is a bug in kafkactl": every kind of input from others, damaged at random.
+"""Inputs from others, damaged at random: none ends in "This is a bug in kafkactl".
 
 These are a few of each kind, always the same ones; `tests/campaigns/fuzz/test_hostile_inputs.py` tries thousands.
 """

@@ -1,6 +1,6 @@
-"""Every file operation of writing a recovery fails once in every way: Kafka would start from nothing or from the whole.
+"""Failures of all file operations of writing a recovery: Kafka would start from nothing or from the whole.
 
-After each failure the directory is looked at: with meta.properties it is complete, and nothing but what is ours was
+The directory is observed after each failure: with meta.properties it is complete, and nothing but what is ours was
 touched. Then the same command again finishes it, with the same ids.
 """
 

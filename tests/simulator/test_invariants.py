@@ -1,4 +1,4 @@
-"""Each invariant, broken by hand: the monitor names it, and is silent for the same thing done right."""
+"""Invariants, broken by hand: the monitor reports the invariant, and nothing if the same is done right."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def batch(base: int, epoch: int, content: object = "x", records: int = 1) -> Bat
 
 
 class Quorum:
-    """Three logs and a monitor."""
+    """Quorum of three logs and a monitor."""
 
     def __init__(self) -> None:
         self.logs = {node: Shadow() for node in (1, 2, 3)}

@@ -1,4 +1,4 @@
-"""Make a bundle: plan its parts, gather each, and write them as one archive."""
+"""Creation of a bundle: plan its parts, gather each, and write them as one archive."""
 
 from __future__ import annotations
 

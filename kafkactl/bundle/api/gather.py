@@ -1,4 +1,4 @@
-"""Gather the parts of a bundle one by one: what one of them fails with is written down, and the next is gathered."""
+"""Gathering of a bundle's parts, one by one: the failure of a part is written down, and the next is gathered."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _LIBRARIES: Final = ("click", "google-crc32c", "kazoo", "numpy", "pyarrow", "pyd
 
 
 class Gatherer:
-    """Collects parts as members of `staged`. `results` has the outcome of each part; `cluster_ids` and `findings` (by
-    the name of the part) what was found in them."""
+    """Collector of parts as members of `staged`. `results` has the outcome of each part; `cluster_ids` and `findings`
+    (by the name of the part) what was found in them."""
 
     def __init__(self, sources: Sources, staged: StagedMembers, *, include_log: bool, timeout_ms: float) -> None:
         self._sources = sources

@@ -166,7 +166,7 @@ def fetch_snapshot(client: Client, snapshot_id: SnapshotId, *, leader_epoch: int
 
 
 class _MovedError(UnreachableError):
-    """Another controller leads now, or this one in another epoch."""
+    """Change of the leader: another controller leads now, or this one in another epoch."""
 
 
 class _LogWalk:

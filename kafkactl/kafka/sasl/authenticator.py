@@ -24,7 +24,7 @@ _MOST_STEPS = 10  # no mechanism here takes more than two
 
 
 class Sasl:
-    """Runs exchanges; implements `connection.Authenticator`."""
+    """Runner of SASL exchanges; implements `connection.Authenticator`."""
 
     def __init__(self, name: str, make: MakeMechanism, *, user: str | None = None) -> None:
         """Keep the mechanism's name in Kafka, and `make`, which may fetch a token or a ticket within the deadline.

@@ -47,7 +47,7 @@ _KEPT = 0.8  # of a token's life, as sasl.login.refresh.window.factor
 
 
 class TokenSource:
-    """Fetches a token when none is at hand that is still good; safe for several threads."""
+    """Source of a token, fetched again if the last one has expired; safe for several threads."""
 
     def __init__(self, fetch: Callable[[Deadline], tuple[str, float | None]]) -> None:
         """Keep `fetch`, which returns a token and the seconds for which the token is valid, None if unknown."""

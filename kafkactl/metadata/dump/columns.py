@@ -62,7 +62,7 @@ _EPOCHS: Final = {"Leader": 0, "LeaderEpoch": 4, "PartitionEpoch": 8}  # of a Pa
 
 
 class ColumnLines:
-    """Makes the lines of the usual batches of a run; the run stays until the next is shown."""
+    """Maker of the lines of a run's usual batches; the run stays until the next is shown."""
 
     def __init__(self, is_wanted: IsWanted) -> None:
         self._is_wanted = is_wanted

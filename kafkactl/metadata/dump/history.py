@@ -46,7 +46,7 @@ class Event:
 
 
 class History:
-    """Follows a key through a log; `problems` are what could not be read, which may have been about it.
+    """History of a key in a log; `problems` are what could not be read, which may have been about it.
 
     `tail` is what the log ends with if that is not a whole batch, which is harmless as long as nothing follows.
     `gaps` are the places at which records are missing, or stand there twice: file, the offset that was due, that found.

@@ -60,7 +60,7 @@ def record_type_names() -> tuple[str, ...]:
 
 
 class LineMaker:
-    """Turns files into lines; `problems` collects what could not be read (the first thousand), `count` records shown.
+    """Converter of files into lines; `problems` is what could not be read (the first thousand), `count` shown records.
 
     `tail` is what the log ends with if that is not a whole batch, which is harmless as long as nothing follows;
     `tails` are those of the logs before it. With `hide` secrets are left out of the lines.

@@ -1,4 +1,4 @@
-"""Read what `storage/log_check.py` judges: the metadata logs of one or several nodes, whole, with bounded memory."""
+"""Input of `metadata/verify/check.py`: the metadata logs of one or several nodes, read whole, with bounded memory."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Cut:
 
 
 class LogEnd:
-    """Follows the batches of a log up to its cut, and counts what can still be read after it."""
+    """End of a log: the batches up to its cut, and the number of those that can still be read after it."""
 
     def __init__(self) -> None:
         self.cut: Cut | None = None

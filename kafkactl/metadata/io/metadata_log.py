@@ -1,4 +1,4 @@
-"""Read a metadata log from disk in pieces: segments and snapshots into what they come to, with bounded memory.
+"""Reader of a metadata log on disk, in pieces: state of its segments and snapshots, with bounded memory.
 
 Nothing here writes, waits or raises: a file that cannot be read is part of the answer. A log that a running node
 appends to is read up to the size that it has when it is opened. What such a node deletes after the folder was listed

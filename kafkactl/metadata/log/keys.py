@@ -98,7 +98,7 @@ class Key:
 
 
 class KeyFilter:
-    """Finds the records that are about a key. Feed it every record of the log, in order.
+    """Filter of the records that are about a key. Feed it every record of the log, in order.
 
     `names` are those of other keys of the same sorts, for a question about a misspelt one: names of people's choice.
     """

@@ -1,4 +1,4 @@
-"""Are these the same log? Replicas compared batch by batch: base offset, leader epoch, CRC.
+"""Lineage of logs: replicas compared batch by batch, by base offset, leader epoch and CRC.
 
 Followers copy batches whole, so two nodes that agree on an offset and an epoch have the same bytes there (the log
 matching of Raft). The first batch in which they differ is where one of them went its own way.

@@ -45,7 +45,7 @@ SCRAM, CONFIG, TOKEN, UNREADABLE = "scram_credentials", "config_values", "delega
 
 
 class Replacements:
-    """Replaces ids of delegation tokens as well, each by a number of its own, and counts what was replaced.
+    """Replacements of secrets and of ids of delegation tokens, each id by a number of its own; they are counted.
 
     A value of this class is given for all files that belong together: a token has the same number in all of them.
     """

@@ -1,7 +1,7 @@
-"""Is a metadata log whole, and what would a restart cut from it?
+"""Check of one metadata log: whether it is whole, and what a restart would cut from it.
 
 `storage/verify*.py` predict the start of a node, for which they need its configuration. Here only the log is known: its
-files as `metadata/io/metadata_log.py` scans them, and an index of its batches, by which `log_compare` compares nodes.
+files as `metadata/io/metadata_log.py` scans them, and an index of its batches, by which `compare` compares nodes.
 """
 
 from __future__ import annotations

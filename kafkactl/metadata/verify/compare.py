@@ -1,4 +1,4 @@
-"""Do the logs of the nodes of a cluster agree, and which of them is the best?
+"""Comparison of the logs of a cluster's nodes: whether they agree, and which of them is the best.
 
 Each log counts up to its first damage or gap (`NodeLog.kept`): a node that starts keeps no more. Of several the one is
 best whose valid part, or whose newest snapshot beyond it, ends at the highest epoch and offset: Raft's rule for

@@ -1,4 +1,4 @@
-"""Drive a migration back to ZooKeeper, or only show how."""
+"""Rollback of a migration to ZooKeeper, or only its plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drive a migration forward, and over the point of no return; or only show what that would do."""
+"""Forward steps of a migration, also over the point of no return; or only their plan."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def _framed(record: MetadataRecord) -> bytes:
 
 
 class _Passwords:
-    """Decodes as controllers with these secrets do, and remembers whether it could."""
+    """Decoder of passwords with the secrets of the controllers, which remembers whether it could."""
 
     def __init__(self, secrets: tuple[str, ...] | None) -> None:
         self._secrets = secrets

@@ -38,7 +38,7 @@ _ANSWER_MS = 5_000.0
 
 
 class LiveWorld:
-    """See `MigrationPort`. `look` observes the whole cluster; `tell` shows a message to the operator."""
+    """Live cluster as a `MigrationPort`. `look` observes the whole cluster; `tell` shows a message to the operator."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from kafkactl.files.input_files import InputKind, read_input, read_whole
 
 
 class FilesOfOperator:
-    """They are read when they are asked for, each up to the limit of its kind."""
+    """Files that the operator names. Each is read on request, up to the limit of its kind."""
 
     def copy(self, path: Path, name: str) -> bytes:
         """Return the copy of a configuration. Raises InputError."""

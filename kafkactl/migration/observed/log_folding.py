@@ -54,7 +54,7 @@ class _Transaction:
 
 
 class LogFolding:
-    """Takes a snapshot, then the batches of a log in their order; `facts` is what they come to."""
+    """Fold of a snapshot, then of the batches of a log in their order; `facts` is the result."""
 
     def __init__(self) -> None:
         self._first: int | None = None

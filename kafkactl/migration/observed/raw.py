@@ -221,7 +221,7 @@ def _parsed(data: bytes, file: str) -> Mapping[str, Any]:
 
 
 class _FieldReader:
-    """Takes fields out of tables; what cannot be read is unknown and noted."""
+    """Reader of fields of tables; a field that cannot be read is unknown and noted."""
 
     def __init__(self, file: str) -> None:
         self.findings: list[Finding] = []

@@ -166,7 +166,7 @@ def cluster_facts(nodes: Iterable[NodeFile]) -> ClusterFacts:
 
 
 class _AgreedValues:
-    """Takes values that nodes agree on, and keeps the findings where they do not."""
+    """Values that nodes agree on, and findings about values on which they do not agree."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []

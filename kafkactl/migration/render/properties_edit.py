@@ -1,4 +1,4 @@
-"""Changing a `.properties` file without touching what is not changed: comments, order, blanks and line ends stay.
+"""Edit of a `.properties` file that keeps what is not changed: comments, order, blanks and line ends.
 
 Invariant: what Java reads of the result is what it read before, but for the keys that were asked for. A key that stands
 several times counts where it stands last; one that is removed goes everywhere. Editing with what already holds gives

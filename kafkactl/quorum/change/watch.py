@@ -27,7 +27,7 @@ _SETTLING_MS = 5_000
 
 
 class QuorumWatcher:
-    """Observes one quorum and remembers what a plan needs of earlier observations: epochs, and when they began."""
+    """Observer of one quorum, which keeps what a plan needs of earlier observations: epochs, and when they began."""
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ class QuorumState:
 
 @dataclass(slots=True)
 class WriteQuorumState:
-    """Replace `quorum-state`: write a temporary file, sync it, rename it, sync the folder (FileQuorumStateStore)."""
+    """Replacement of `quorum-state`: write a temporary file, sync, rename, sync the folder (FileQuorumStateStore)."""
 
     state: QuorumState
     effect: ClassVar[int] = WRITE
@@ -39,7 +39,7 @@ class WriteQuorumState:
 
 @dataclass(slots=True)
 class AppendLog:
-    """Append these batches, not synced."""
+    """Append of batches, not synced."""
 
     batches: tuple[Batch, ...]
     effect: ClassVar[int] = WRITE
@@ -48,7 +48,7 @@ class AppendLog:
 
 @dataclass(slots=True)
 class FlushLog:
-    """Sync all that was appended."""
+    """Sync of everything that was appended."""
 
     effect: ClassVar[int] = WRITE
     synced: ClassVar[bool] = True
@@ -56,7 +56,7 @@ class FlushLog:
 
 @dataclass(slots=True)
 class TruncateLog:
-    """Remove all records from `offset` on (UnifiedLog.truncateTo, which syncs the truncated segment)."""
+    """Removal of all records from `offset` on (UnifiedLog.truncateTo, which syncs the truncated segment)."""
 
     offset: int
     effect: ClassVar[int] = WRITE
@@ -65,7 +65,7 @@ class TruncateLog:
 
 @dataclass(slots=True)
 class WriteSnapshot:
-    """Write a whole snapshot and rename it into place (FileRawSnapshotWriter.freeze, which syncs both)."""
+    """Write of a whole snapshot, renamed into place (FileRawSnapshotWriter.freeze, which syncs both)."""
 
     snapshot: Snapshot
     effect: ClassVar[int] = WRITE
@@ -74,7 +74,7 @@ class WriteSnapshot:
 
 @dataclass(slots=True)
 class StartLogAt:
-    """Empty the log and let it begin at this snapshot's end (truncateFullyAndStartAt)."""
+    """Empty log that begins at this snapshot's end (truncateFullyAndStartAt)."""
 
     snapshot_id: SnapshotId
     effect: ClassVar[int] = WRITE
@@ -83,7 +83,7 @@ class StartLogAt:
 
 @dataclass(slots=True)
 class CleanLog:
-    """Delete batches and snapshots below this snapshot (KafkaMetadataLog.deleteBeforeSnapshot); it must be there."""
+    """Deletion of batches and snapshots below an existing snapshot (KafkaMetadataLog.deleteBeforeSnapshot)."""
 
     snapshot_id: SnapshotId
     effect: ClassVar[int] = WRITE

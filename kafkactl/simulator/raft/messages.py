@@ -382,7 +382,7 @@ class DescribeQuorumResponse:
 
 @dataclass(slots=True)
 class Disconnected:
-    """No response will come: the connection was refused, or broke while the request was on its way.
+    """Report that no response will come: the connection was refused, or broke while the request was on its way.
 
     The surroundings make it, and hand it to the requester as they hand over a response. A request that is lost in
     silence has no such thing; it times out.

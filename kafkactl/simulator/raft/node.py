@@ -30,7 +30,7 @@ FIRST_BOOTSTRAP_ID: Final = -2  # `KafkaRaftClient`: bootstrap servers are nodes
 
 
 class Node:
-    """See `simulator/raft/ports.py` for the calls.
+    """Node of a quorum; `simulator/raft/ports.py` has the calls.
 
     `leaderless_pause_us` is a shortcut for simulations: Kafka asks bootstrap servers for a leader again as soon as
     one answered that it knows none, hundreds of times a second. With a pause, a node hears of a new leader later only

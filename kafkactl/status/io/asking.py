@@ -1,4 +1,4 @@
-"""Several questions at once, each on a thread and with a deadline of its own."""
+"""Concurrent questions, each on a thread and with a deadline of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apply a fleet's plan to the nodes that are on this machine: look at all of them, then write.
+"""Apply of a fleet's plan to the nodes that are on this machine: observe all of them, then write.
 
 Nothing is written on any node before all of them have passed (kafkactl.storage.fleet.check). After that every node is
 on its own: what happens to one does not stop the others, and each leaves a receipt next to the plan.

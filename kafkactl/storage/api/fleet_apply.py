@@ -1,4 +1,4 @@
-"""Apply a fleet's plan to the nodes that are on this host: check all of them, then write."""
+"""Apply of a fleet's plan to the nodes that are on this host: check all of them, then write."""
 
 from __future__ import annotations
 

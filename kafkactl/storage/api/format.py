@@ -1,4 +1,4 @@
-"""Format one node: plan what is written, then write it."""
+"""Format of one node: plan what is written, then write it."""
 
 from __future__ import annotations
 

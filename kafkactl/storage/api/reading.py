@@ -1,4 +1,4 @@
-"""Read a node's disks: their content, what is in their files, and whether the node would start."""
+"""Content of a node's disks: their files, what is in them, and whether the node would start."""
 
 from __future__ import annotations
 

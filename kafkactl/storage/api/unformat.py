@@ -1,4 +1,4 @@
-"""Undo the format of a node that never started."""
+"""Removal of the format of a node that never started."""
 
 from __future__ import annotations
 

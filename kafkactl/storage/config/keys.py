@@ -44,7 +44,7 @@ class ServerKey:
 
 
 class ProblemFound(Exception):  # noqa: N818 - not an error of the program: a way out of a nested rule
-    """Carries a problem out of the place where it was found."""
+    """Problem of a value, raised where the value is read."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.words)

@@ -1,4 +1,4 @@
-"""Ensure: format what was never formatted, leave what is as asked, and refuse what is anything else.
+"""Plan of `storage ensure`: format what was never formatted, leave what is as asked, refuse what is anything else.
 
 What this file guards: an entry point that runs at every start must not paper over a difference. So what is on a
 formatted disk is compared, value by value, with what this very format would have written, had it drawn the ids and

@@ -1,4 +1,4 @@
-"""Apply: carry a format plan out so that no instant of it leaves disks from which Kafka would start by mistake.
+"""Apply of a format plan: at no instant are there disks from which Kafka would start by mistake.
 
 A node is formatted, for Kafka, where every one of its directories holds a meta.properties; it refuses to start while
 one of them holds none. So meta.properties is the commit mark, and the order below must be kept:

@@ -1,4 +1,4 @@
-"""Apply an unformat plan: remove what the plan names, after looking once more that nothing else came to it.
+"""Apply of an unformat plan: check again that nothing was added, then remove what the plan names.
 
 Killed anywhere, no node starts from what is left: the metadata directory loses its meta.properties first, and that
 loss is on the disk before anything else goes. Another run removes the rest.

@@ -1,4 +1,4 @@
-"""Look for a class on a class path of this host, as Kafka's loader of plugins reads the path (`ChildFirstClassLoader`).
+"""Search of a class path of this host for a class, as Kafka's loader of plugins reads it (`ChildFirstClassLoader`).
 
 An entry that ends with `/*` is every jar of a folder, any other one is a jar or a folder of classes. Only the
 directories of jars are read.

@@ -57,7 +57,7 @@ class FetchedMetadataLog:
 
 
 class Leaders:
-    """Asks the leaders of partitions. A broker that did not answer once is not asked again."""
+    """Client of the leaders of partitions. A broker that did not answer once is not asked again."""
 
     def __init__(self, client: Client, metadata: Mapping[str, Any]) -> None:
         """Read the leaders from `metadata`, an answer to Metadata for all topics."""

@@ -132,7 +132,7 @@ def without_metadata(paths: Iterable[str]) -> InputError:
 
 
 class _Found:
-    """Collects what the paths hold."""
+    """Sources that the paths contain."""
 
     def __init__(self) -> None:
         self.replicas: list[MetadataReplica] = []

@@ -1,4 +1,4 @@
-"""Every file operation of format, apply, unformat and recovery fails once in every way."""
+"""Failures of all file operations of format, apply, unformat and recovery, in all ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every state that a crash of a writing command can leave, and the campaign's own judgement of flawed writers."""
+"""States that a crash of a writing command can leave, and the campaign's own judgement of flawed writers."""
 
 from __future__ import annotations
 

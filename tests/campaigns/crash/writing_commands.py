@@ -1,4 +1,4 @@
-"""Every command that writes, as the crash campaign runs it: what is there before, the run, the rule for its states."""
+"""Commands that write, as the crash campaign runs them: files before the run, the run, the rule for its states."""
 
 from __future__ import annotations
 

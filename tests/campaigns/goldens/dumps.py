@@ -1,4 +1,4 @@
-"""Makes `tests/golden/dumps/`: what Kafka's own dump tool prints of captured logs, which filters for it are tried on.
+"""Maker of `tests/golden/dumps/`: what Kafka's own dump tool prints of captured logs, as input of filters.
 
 `python -m tests.campaigns.goldens.dumps` writes them again. The captures do not change, so neither does the text but
 for what a newer release of the tool prints otherwise.

@@ -1,4 +1,4 @@
-"""Makes the files of `tests/golden/` that come from released Kafka: formats, starts, copies what lies on the disk.
+"""Maker of the files of `tests/golden/` that come from released Kafka: formats, starts, copies of the disks.
 
 `python -m tests.campaigns.goldens.formats [FOLDER]` writes into tests/golden/, or into FOLDER to look at what a new
 release does. Ids and times differ from run to run, so the files change; their shape must not.

@@ -1,4 +1,4 @@
-"""Makes `tests/golden/images/`: metadata logs of small clusters of every release, with the snapshots they wrote.
+"""Maker of `tests/golden/images/`: metadata logs of small clusters of every release, with the snapshots they wrote.
 
 `python -m tests.campaigns.goldens.images [RELEASE...]`. A combined node 1 and a broker 2 are formatted at an older
 level where there is one; an administrator (`Chores.java`) makes topics, configs, quotas, ACLs, SCRAM credentials,

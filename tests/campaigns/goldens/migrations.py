@@ -1,4 +1,4 @@
-"""Makes `tests/golden/migrations/`: what ZooKeeper held, and what the copy made of it, on real clusters.
+"""Maker of `tests/golden/migrations/`: what ZooKeeper held, and what the copy made of it, on real clusters.
 
 `python -m tests.campaigns.goldens.migrations [RELEASE...]`. Two brokers and a controller of the release, ZooKeeper
 3.8.4, metadata of every kind (`MigrationChores.java`) with a reassignment under way, brought to dual write. Kept: the

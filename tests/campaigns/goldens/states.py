@@ -1,4 +1,4 @@
-"""Makes `tests/golden/states/`: a real cluster observed in every state of its migration, in its rollback, and broken.
+"""Maker of `tests/golden/states/`: a real cluster in every state of its migration, in its rollback, and broken.
 
 `python -m tests.campaigns.goldens.states [story|wrong_ways|three_of_each]`. Kafka 3.9.2 with little metadata, so that
 the captures are small; each is a folder as `migrate observe` saves it (without secrets), in one archive.
@@ -31,7 +31,7 @@ _POISON = "/config/clients/poison"
 
 
 class Camera:
-    """Takes a picture when the cluster shows the state that is expected of it; `name` begins with that state."""
+    """Recorder of a cluster when it shows the expected state; `name` begins with that state."""
 
     def __init__(self, cluster: MigrationCluster) -> None:
         self.cluster = cluster

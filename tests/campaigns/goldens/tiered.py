@@ -1,4 +1,4 @@
-"""Write tests/golden/tiered/RELEASE: an observation of a real broker that tiers, and what that broker answered.
+"""Writer of tests/golden/tiered/RELEASE: an observation of a real broker that tiers, and that broker's answers.
 
     python -m tests.campaigns.goldens.tiered [RELEASE...]
 

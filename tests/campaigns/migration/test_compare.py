@@ -42,7 +42,7 @@ _TAKEN_OUT = (
 
 
 class RenderedCluster(MigrationCluster):
-    """Every file but the brokers' first ones is rendered from what the nodes had."""
+    """Cluster whose files are rendered from what the nodes had, except the brokers' first ones."""
 
     rendered: dict[tuple[int, str], bytes]
 

@@ -1,4 +1,4 @@
-"""Finds the mutants of a module, with libcst, which is imported by nothing else here: half a second a process."""
+"""Mutants of a module, found with libcst, which is imported by nothing else here: half a second a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs tests on mutants of functions: the tests are collected once, and a child a mutant gets the changed code alone.
+"""Runner of tests on mutants of functions: tests are collected once, and each mutant has a child with the changed code.
 
 `python -m tests.campaigns.mutation.forked MODULES -- TESTS` collects, runs every test once to learn which functions
 it calls, says how that ended (a line of JSON), and then answers each order (`path`, `source`, `was`: the module with

@@ -1,4 +1,4 @@
-"""Writes docs/proof/mutation.md from the record of the campaign."""
+"""Page docs/proof/mutation.md, from the record of the campaign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the tests on mutants: a process that forks a child a mutant, so that nothing is written and little is imported.
+"""Runner of the tests on mutants: a process that forks a child a mutant, writes nothing and imports little.
 
 `python -m tests.campaigns.mutation.runner` reads one order a line from stdin (JSON: `tests`, `own`, `most_seconds`,
 and `module`, `path` and `source` of the mutant, or none of the three for the code as it is) and answers each with a
@@ -35,7 +35,7 @@ _seconds_of_file: dict[str, float] = {}
 
 
 class _Finder(PathFinder):
-    """Gives the mutated module its source; all others are found as ever."""
+    """Finder that gives the mutated module its source; all others are found as usual."""
 
     def __init__(self, module: str, path: str, source: str) -> None:
         self._module, self._path, self._source = module, path, source

@@ -34,7 +34,7 @@ _OK = (0, 7)
 
 
 class KilledRoll(Rolled):
-    """See the module. `kills` are the points tried, `harm` what must not happen, `statuses` each answer after a kill.
+    """Roll whose driver is killed. `kills` are the points tried, `harm` what must not happen, `statuses` the answers.
 
     `waits` counts the times that a status asked to wait; `odd` are next actions that neither wait nor are a command.
     """

@@ -1,4 +1,4 @@
-"""Every journey of a change of voters, with every fault at every event between a request and its end."""
+"""Journeys of all changes of voters, with all faults at all events between a request and its end."""
 
 from __future__ import annotations
 

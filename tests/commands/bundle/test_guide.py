@@ -1,4 +1,4 @@
-"""docs/bundle.md is run: every `kafkactl` line of its code blocks, on a node of this host.
+"""The guide docs/bundle.md: all `kafkactl` lines of its code blocks, run on a node of this host.
 
 Lines that ask a live cluster are given one that does not answer.
 """

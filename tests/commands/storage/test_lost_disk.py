@@ -122,7 +122,7 @@ def test_static_voters_that_do_not_run_contradict_the_word(quorum: FakeQuorum, l
 
 
 class Mute(Listening):
-    """Takes connections and says nothing."""
+    """Server that accepts connections and does not answer."""
 
     def _welcome(self, *_: Any) -> None:
         self.ended.wait()

@@ -1,4 +1,4 @@
-"""docs/tiered.md is run: every `kafkactl` line of its code blocks, on a broker's directory, an observation, a listing.
+"""The guide docs/tiered.md: all `kafkactl` lines of its code blocks, run on a broker's disk, an observation, a listing.
 
 Lines that ask a live cluster are given one that does not answer.
 """

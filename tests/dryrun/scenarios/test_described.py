@@ -1,4 +1,4 @@
-"""Every scenario is described once, in its own file, and does what its description says."""
+"""Descriptions of scenarios: one for each scenario, in its own file, and true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No scenario ends with exit code 0 while a blocker is among its findings."""
+"""Exit codes of scenarios: never 0 if a blocker is among the findings."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def refused(act: Callable[[], object]) -> KafkactlError:
 
 
 class Server(FakeBroker):
-    """Takes the messages of an exchange one after the other; the last may be an error code."""
+    """Server side of an exchange: one message after the other; the last may be an error code."""
 
     def __init__(self, *steps: bytes | int, mechanisms: list[str] | None = None, lifetime_ms: int = 0) -> None:
         self.steps = list(steps)

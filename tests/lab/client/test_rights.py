@@ -1,4 +1,4 @@
-"""Each right removed in turn: the message names that right and no other, with the command that adds it.
+"""Missing rights, one at a time: the message names that right and no other, with the command that adds it.
 
 The command is carried out as it is printed, but for the administrator's file, and the message is gone.
 """

@@ -1,4 +1,4 @@
-"""Two of three combined nodes are killed: nothing is elected, and what they led is out of reach."""
+"""Loss of two of three combined nodes: no leader is elected, and partitions that they led are unavailable."""
 
 from __future__ import annotations
 

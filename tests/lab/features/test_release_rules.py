@@ -1,4 +1,4 @@
-"""Each rule of the release table against the storage tool of that release.
+"""Rules of the release table, compared with the storage tool of each release.
 
 One question a rule, put so that the two answers a release can give look different.
 """

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class KafkaCluster:
-    """See the module. Its `disks` know ports, folders and identities; `node(id)` gives a single node."""
+    """Cluster of released Kafka. `disks` has ports, folders and identities; `node(id)` returns a node."""
 
     DISKS: type[Disks] = Disks
 

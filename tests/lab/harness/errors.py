@@ -10,7 +10,7 @@ class LabError(Exception):
 
 
 class JavaMissing(LabError):
-    """No Java of the needed version was found."""
+    """Missing Java of the needed version."""
 
 
 class MavenMissing(LabError):

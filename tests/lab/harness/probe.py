@@ -1,4 +1,4 @@
-"""Is a server there, and does it answer? Asked on the wire, without the client under test."""
+"""Probe of a server on the wire, without the client under test: whether it is there and answers."""
 
 from __future__ import annotations
 

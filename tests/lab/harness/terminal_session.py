@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[3]
 
 
 class TerminalSession:
-    """See the module. `answers` maps the end of a question, as a regular expression, to what is typed then."""
+    """Session of a command at a terminal. `answers` maps a regular expression of a question to the input."""
 
     def __init__(
         self, command: Sequence[str], *, cwd: Path, columns: int = 200, lines: int = 60,

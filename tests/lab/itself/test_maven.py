@@ -1,4 +1,4 @@
-"""Every release resolves; a lab without Maven or Java says what to install."""
+"""Releases from Maven: all of them resolve, and a lab without Maven or Java reports what to install."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No process outlives its test run, there are never too many, and a failed test leaves its logs."""
+"""The pool of processes: a bounded number, none after its test run, and the logs of a failed test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No other process gets a reserved port until a server listens on it."""
+"""Reserved ports: no other process gets a port before a server listens on it."""
 
 from __future__ import annotations
 

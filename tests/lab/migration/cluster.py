@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class MigrationCluster:
-    """See the module. Its `plan` has ports and files; `node(id)` gives a single node, `zookeeper` the server."""
+    """Migrating cluster. `plan` has ports and files; `node(id)` returns a node, `zookeeper` the server."""
 
     def __init__(
         self, release: str, workdir: Path, *, brokers: int = 2, controllers: int = 1, chroot: str = "/kafka",

@@ -37,7 +37,7 @@ def inventory_of(cluster: MigrationCluster) -> Inventory:
 
 
 class Operator:
-    """Does what a plan says. `states` are those that were observed, in their order."""
+    """Operator that carries out a plan. `states` are the observed ones, in their order."""
 
     def __init__(self, cluster: MigrationCluster) -> None:
         self.cluster = cluster

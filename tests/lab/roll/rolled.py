@@ -31,7 +31,7 @@ Fault = Callable[["Rolled", int], dict[str, Any] | None]
 
 
 class Rolled(HookedInventory):
-    """See the module. `asked` are all calls of hooks, as verb and node."""
+    """Inventory of a cluster that is rolled. `asked` are all calls of hooks, as verb and node."""
 
     group, paced = "roll", ("run", "rollback")
 

@@ -25,7 +25,7 @@ sys.stdin.read()
 
 
 class Disks:
-    """Makes the disks of cases. A kind of node is formatted and started once; each case gets a copy."""
+    """Maker of the disks of cases. A kind of node is formatted and started once; each case gets a copy."""
 
     def __init__(self, root: Path, tool: StorageToolServer, port: Callable[[], int]) -> None:
         """Take the ports: `port` gives another free port each time."""

@@ -89,7 +89,7 @@ class _TieringDisks(Disks):
 
 
 class TieredCluster(KafkaCluster):
-    """See the module. `chores` asks Kafka's own clients to do something; a context manager."""
+    """Cluster of brokers that tier. `chores` asks Kafka's own clients to do something; a context manager."""
 
     DISKS = _TieringDisks
     disks: _TieringDisks

@@ -31,7 +31,7 @@ class Led(NamedTuple):
 
 
 class Leaders:
-    """Asks through a client; one for as long as no leader moves."""
+    """Leaders of partitions, through one client as long as no leader moves."""
 
     def __init__(self, client: Client) -> None:
         self.client = client

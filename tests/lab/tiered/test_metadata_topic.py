@@ -20,7 +20,7 @@ TOPIC, ORDERS = "__remote_log_metadata", "orders"
 
 
 class Operator:
-    """Asks kafkactl, and types what a next step says to set."""
+    """Operator that queries kafkactl and sets what the next step names."""
 
     def __init__(self, broker: TieredBroker, kafkactl: Kafkactl, tool: StorageToolServer) -> None:
         self._broker, self._kafkactl, self._tool = broker, kafkactl, tool

@@ -23,7 +23,7 @@ NUMBERS = ("partitionId", "leader", "leaderRecoveryState", "leaderEpoch", "parti
 
 
 class Form:
-    """Reads the form by its description."""
+    """Reader of the form by its description."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0

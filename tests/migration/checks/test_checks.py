@@ -1,4 +1,4 @@
-"""Each danger is named, a healthy cluster in any state is not alarmed, and what was not seen is unknown."""
+"""Checks of a migration: a finding for each danger, none for a healthy cluster, unknown for what was not observed."""
 
 from __future__ import annotations
 

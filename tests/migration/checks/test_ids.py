@@ -1,4 +1,4 @@
-"""Each finding and question has an id of its own, and accepting one accepts nothing else."""
+"""Ids of findings and questions: one for each, and accepting an id accepts no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before the quorum is up the files are judged that the nodes will be started with, not those that they came with."""
+"""Checks of planned files before the quorum is up: of the files that the nodes will be started with."""
 
 from __future__ import annotations
 

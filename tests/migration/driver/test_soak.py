@@ -1,4 +1,4 @@
-"""Before the point of no return: M8 lasts as long as the inventory asks, and three looks find the quorum calm."""
+"""The soak before the point of no return: M8 for the time of the inventory, and three observations without change."""
 
 from __future__ import annotations
 

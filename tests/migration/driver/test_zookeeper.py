@@ -159,7 +159,7 @@ class CrashingCluster(FakeCluster):
 
 
 class Deaf(FakeCluster):
-    """No broker that runs hears that `/controller` is gone."""
+    """ZooKeeper whose brokers do not notice that `/controller` is gone."""
 
     is_deaf = False
 

@@ -1,4 +1,4 @@
-"""Every change of a quorum while each node is killed, paused, cut off or in an election, before and during the command.
+"""Changes of a quorum while a node is killed, paused, cut off or in an election, before and during the command.
 
 The invariant: no request is sent that leaves a voter set of which no majority is alive; and a healthy quorum, also one
 whose voters cannot be reached from here, is not refused. Time is simulated (tests/fakes/living_quorum.py).

@@ -1,4 +1,4 @@
-"""After a step: a new voter's endpoint, which a leader may repair, and what the journal says of a step."""
+"""Steps that ended: a new voter's endpoint, which a leader may repair, and the journal's entry for a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""schemas/answers/ is what the classes of the answers publish."""
+"""Snapshots in schemas/answers/, equal to what the classes of the answers publish."""
 
 from __future__ import annotations
 

@@ -19,8 +19,11 @@ NO_VERB = re.compile(
     r"|When|Where|Whether|Which|While|Who|Whose|Why|Will|With|Without)\b"
 )
 NO_NOUN = re.compile(
-    r"(All|As|By|Everything|For|From|How|In|It|Its|Nothing|Of|On|One|Only|That|The same|Those|To|What|When|Where"
-    r"|Whether|Which|Who|Whom|Whose|Why|With)\b"
+    r"(All|Are|As|By|Do|Does|Each|Every|Everything|For|From|How|If|In|Is|It|Its|No|Not|Nothing|Of|On|One|Only|That"
+    r"|The same|These|They|This|Those|To|What|When|Where|Whether|Which|Who|Whom|Whose|Why|With"
+    # Verbs that are not nouns as well.
+    r"|Asks|Carries|Carrying|Changing|Collects|Decodes|Drive|Fetches|Finds|Follows|Gather|Gives|Keeps"
+    r"|Listens|Make|Makes|Observes|Predict|Puts|Read|Reads|Recover|Replaces|See|Shows|Takes|Undo)\b"
 )
 # A verb in the imperative begins with a capital letter and has no `s` at its end: "Nodes that …" has no verb there.
 # Neither has it a second capital letter or a digit: `C-14`, `YAML`, `EndTransactionRecord`.

@@ -73,7 +73,7 @@ class Only:
 
 @frozen
 class Nothing:
-    """No field."""
+    """Class without fields."""
 
 
 def test_values_look_alike():

@@ -1,4 +1,4 @@
-"""Every command that changes a live cluster holds the cluster's id against the context's first."""
+"""Guards of commands that change a live cluster: each first compares the cluster's id with the context's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every regular expression of the product takes time that grows with the text, whatever the text repeats.
+"""Regular expressions of the product: their time grows linearly with the text, whatever the text repeats.
 
 Expressions are found in the code, as they are used there (`fullmatch`, `search` …), and tried with texts of 20,000
 characters that repeat what expressions are made of. What takes longer than 10 ms is tried with a text of 4 times the

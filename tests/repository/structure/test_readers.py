@@ -1,4 +1,4 @@
-"""Every module of the library that makes values of others' bytes has a target, or a reason why not.
+"""Readers of others' bytes in the library: each has a fuzz target, or a reason why not.
 
 A reader is known by what it is: a public function `parse_…`, `decode_…`, `read_…` or `scan_…` that takes bytes (or a
 text, for `parse_…`), or a call of a parser: JSON, TOML, CSV, `struct`. Data of our own (`read_data`) does not count.

@@ -1,4 +1,4 @@
-"""Every state of a cluster, observed, saved and read again: the saved one has the answers of the live one."""
+"""States of a cluster, observed, saved and read again: the saved state gives the answers of the live one."""
 
 from __future__ import annotations
 

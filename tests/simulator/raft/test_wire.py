@@ -1,4 +1,4 @@
-"""Every message that nodes exchange encodes at every version of the profiles, and reads back as it was."""
+"""Messages that nodes exchange: each encodes at all versions of the profiles, and reads back equal."""
 
 from __future__ import annotations
 

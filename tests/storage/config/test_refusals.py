@@ -1,4 +1,4 @@
-"""Every reason for which a configuration is refused: its id, Kafka's words, exit code 2."""
+"""Reasons for which a configuration is refused: id, Kafka's text, exit code 2."""
 
 from __future__ import annotations
 

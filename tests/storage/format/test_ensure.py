@@ -1,4 +1,4 @@
-"""Ensure: the same arguments again are nothing to do, and every difference on the disk is found."""
+"""Plan of `storage ensure`: nothing to do for the same arguments again, and a finding for each difference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DIRS = ("/data/d1", "/data/d2")
 
 
 class FreshSource(FixedSource):
-    """Another day: other ids and salts than the first format drew."""
+    """Source of other ids and salts than the first format drew."""
 
     def directory_id(self, path):
         found = super().directory_id(path)

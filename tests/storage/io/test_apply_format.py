@@ -1,4 +1,4 @@
-"""Carrying a format plan out: what is written, in which order, and what is said where it does not work."""
+"""Execution of a format plan: what is written, in which order, and what is reported if it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every form of a listing gives the same objects; what is cut or foreign is an error that says so."""
+"""Forms of a listing: all give the same objects, and a cut or foreign listing is an error that says so."""
 
 from __future__ import annotations
 

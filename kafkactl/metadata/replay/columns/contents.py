@@ -31,7 +31,7 @@ _SOUND: Final = ((_NO_OP, 0), *((key, version) for key in (PARTITION, CHANGE) fo
 
 
 class ContentScan:
-    """Reads the runs of a file into its contents and the course of its offsets."""
+    """Scan of the runs of a file: its contents and the course of its offsets."""
 
     def __init__(self, contents: Contents, course: Course, *, file: str) -> None:
         self._contents = contents

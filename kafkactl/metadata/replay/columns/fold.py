@@ -96,7 +96,7 @@ class Stretch(NamedTuple):
 
 
 class _OddError(Exception):
-    """Not for columns."""
+    """Piece that cannot be folded as columns."""
 
 
 class ColumnFold:

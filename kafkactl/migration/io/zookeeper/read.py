@@ -1,4 +1,4 @@
-"""Read Kafka's tree from a ZooKeeper: many znodes per request, as they were at one moment.
+"""Reader of Kafka's tree in a ZooKeeper: many znodes per request, as they were at one moment.
 
 ZooKeeper cannot read several znodes atomically, so the tree is read until nothing changed between two passes. If there
 was no transaction between the first and the last answer (the zxid is the same), one pass is enough; otherwise every
@@ -58,7 +58,7 @@ _RETRIES: Final = 5
 
 
 class Reader:
-    """Reads below a chroot ("" or with a leading slash); paths it takes and gives are relative to it."""
+    """Reader of the znodes below a chroot ("" or with a leading slash); paths it takes and gives are relative to it."""
 
     def __init__(self, link: Link, chroot: str, deadline: Deadline) -> None:
         self._link = link

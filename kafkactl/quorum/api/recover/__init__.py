@@ -1,1 +1,1 @@
-"""Recover a metadata quorum that lost its majority: plan from directories, write one new one, check the result."""
+"""Recovery of a metadata quorum that lost its majority: plan from directories, write a new one, check the result."""

@@ -1,4 +1,4 @@
-"""Recover a metadata quorum that lost its majority: read disks, plan, and write one new directory.
+"""Recovery of a metadata quorum that lost its majority: read disks, plan, and write one new directory.
 
 `plan_recovery` reads and decides, `apply_recovery` writes what was planned. No directory that was read is ever written
 into.

@@ -1,4 +1,4 @@
-"""Write the recovered directory in an order that never leaves an incomplete one from which Kafka would start.
+"""Writer of the recovered directory, in an order that never leaves an incomplete one from which Kafka would start.
 
 Another user may own the folder around the directory and be at work there while root recovers. So that folder is opened
 once and locked, every other name is looked up below an open directory, and no link is followed

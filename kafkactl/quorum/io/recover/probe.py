@@ -1,4 +1,4 @@
-"""Does an old voter still answer? Every address of the last voter set is asked once, all at the same time."""
+"""Probe of old voters that may still answer: all addresses of the last voter set, at the same time, once each."""
 
 from __future__ import annotations
 

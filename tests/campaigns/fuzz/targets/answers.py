@@ -80,7 +80,7 @@ def _one(field: FieldSpec, form: Form, document: Any) -> Any:
 
 
 class _Node:
-    """Takes the place of a connection: every answer is encoded and decoded once before it is returned."""
+    """Substitute of a connection: each answer is encoded and decoded once before it is returned."""
 
     def __init__(self, at: int, document: Mapping[str, Any]) -> None:
         self.address = Address(f"h{at}", 9092)

@@ -51,7 +51,7 @@ class GuardedNode(KafkaNode):
 
 
 class GuardedDisks(Disks):
-    """See the module."""
+    """Disks of nodes whose listeners take TLS and a login."""
 
     def __init__(self, shape: Shape, workdir: Path) -> None:
         super().__init__(shape, workdir)
@@ -108,7 +108,7 @@ class GuardedDisks(Disks):
 
 
 class GuardedCluster(KafkaCluster):
-    """See the module."""
+    """Cluster whose listeners take TLS and a login."""
 
     DISKS = GuardedDisks
     disks: GuardedDisks

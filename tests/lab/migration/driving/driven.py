@@ -41,7 +41,7 @@ ACCEPTED = (
 
 
 class Driven(HookedInventory):
-    """See the module."""
+    """Inventory of a migrating cluster under the real driver."""
 
     group, paced = "migrate", ("run", "rollback", "finalize")
 

@@ -70,7 +70,7 @@ def _settings(brokers: int) -> Mapping[str, str]:
 
 
 class FirstCluster(MigrationCluster):
-    """See the module."""
+    """Cluster before its operators have prepared a migration."""
 
     def __init__(self, release: str, workdir: Path, *, brokers: int = 3, controllers: int = 3) -> None:
         super().__init__(

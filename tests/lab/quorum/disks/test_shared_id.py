@@ -1,4 +1,4 @@
-"""Two processes with one id: a broker with the id of a controller, or two brokers. No message is lost."""
+"""Nodes that share an id: a broker with the id of a controller, or two brokers. No message is lost."""
 
 from __future__ import annotations
 

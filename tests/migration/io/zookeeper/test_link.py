@@ -26,7 +26,7 @@ _SESSION_MS = 18_000
 
 
 class SilentServer:
-    """Gives a session and answers one request; to all others it says nothing, as a process that is stopped."""
+    """Server that gives a session and answers one request, and no other, as a stopped process."""
 
     def __init__(self, third: bytes | None = None) -> None:
         """Take as `third` what the third request is answered with, the number of the request in the place of `#ID#`."""
