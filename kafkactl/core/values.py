@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from kafkactl.core.answers import by_fields
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
+
+EVERY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::", "0:0:0:0:0:0:0:0"})
+"""Hosts of a listener that is open at every address of its machine; no other node reaches anything at them."""
 
 _BASE64URL_SIGNS = str.maketrans("-_", "aa")
 

@@ -16,14 +16,13 @@ from kafkactl.cluster.quorum.voters import LOCALHOST, parse_host_port
 from kafkactl.core.errors import InputError, RefusedError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import frozen
-from kafkactl.core.values import host_port
+from kafkactl.core.values import EVERY_ADDRESS, host_port
 from kafkactl.core.wording import counted
 from kafkactl.storage.config.node_config import NodeConfig
 
 PASSED_OVER = "node-file-passed-over"
 NAME_NODES: Final = "Name nodes of the cluster with --bootstrap-server or --bootstrap-controller."
 _ON_ZOOKEEPER: Final = "See the state of its cluster with `kafkactl migrate status --inventory FILE`."
-_ANY_HOST = ("", "0.0.0.0", "::")
 
 
 class FoundBy(StrEnum):
@@ -123,7 +122,9 @@ def check_addresses(files: Sequence[NodeFile]) -> None:
 
 def controller_addresses(config: NodeConfig) -> tuple[str, ...]:
     """Return the controllers that a configuration names, HOST:PORT, this node's own address first."""
-    own = [host_port(point.host, point.port) for point in config.controller_endpoints if point.host not in _ANY_HOST]
+    own = [
+        host_port(point.host, point.port) for point in config.controller_endpoints if point.host not in EVERY_ADDRESS
+    ]
     voters = [host_port(voter.host, voter.port) for voter in config.static_voters]
     servers = [host_port(*found) for text in config.bootstrap_servers if (found := parse_host_port(text)) is not None]
     named = dict.fromkeys((*own, *voters, *servers))

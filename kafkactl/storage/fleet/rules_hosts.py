@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blocker, error_finding
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import EVERY_ADDRESS, Uuid
 from kafkactl.storage.config.overlaps import overlaps
 from kafkactl.storage.fleet.inventory import NEW_CLUSTER
 from kafkactl.storage.fleet.model import FLEET, Fleet, address_of, host_of, nodes_text
-
-_EVERY_ADDRESS = frozenset({"", "0.0.0.0", "::", "0:0:0:0:0:0:0:0"})
 
 
 def _duplicate_node_ids(fleet: Fleet) -> Iterator[Finding]:
@@ -115,7 +113,7 @@ def _shared_ports(fleet: Fleet) -> Iterator[Finding]:
             if endpoint.port > 0:
                 by_port[node.entry.host.lower(), endpoint.port].append((host_of(endpoint), node.entry.id))
     for (host, port), users in by_port.items():
-        everywhere = any(address in _EVERY_ADDRESS for address, _ in users)
+        everywhere = any(address in EVERY_ADDRESS for address, _ in users)
         by_address: dict[str, set[int]] = defaultdict(set)
         for address, node_id in users:
             by_address["" if everywhere else address].add(node_id)

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from kafkactl.cluster.quorum.voters import LOCALHOST, DynamicVoter, address_key, parse_voters, standalone_voter
 from kafkactl.core.findings import Finding, Severity, blocker, warning
-from kafkactl.core.values import host_port
+from kafkactl.core.values import EVERY_ADDRESS, host_port
 from kafkactl.protocol.catalog.releases import Release
 from kafkactl.storage.config.logins import SCRAM, controller_mechanism
 from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.config.voter_addresses import unroutable_voters
 from kafkactl.storage.model import FormatRequest, Source, VoterMode
 
 _FLAGS = {
@@ -113,8 +114,19 @@ def first_voters(
     return None
 
 
-def warn_of_voters(voters: Sequence[DynamicVoter], config: NodeConfig, mode: VoterMode) -> Iterator[Finding]:
-    """Report entries that Kafka accepts in --initial-controllers but on which a node or the quorum fails later."""
+def warn_of_voters(
+    voters: Sequence[DynamicVoter], config: NodeConfig, mode: VoterMode, release: Release
+) -> Iterator[Finding]:
+    """Report voters, static or of --initial-controllers, that can be formatted and with which a node or the quorum
+    fails later.
+    """
+    for problem in unroutable_voters(config, release):
+        yield warning(
+            problem.id,
+            f"node {config.node_id}",
+            f"{problem.key} names the host 0.0.0.0: the node ends at its start ({problem.words})",
+            problem.next_step,
+        )
     if mode is not VoterMode.INITIAL_CONTROLLERS:
         return
     for voter in voters:
@@ -124,12 +136,12 @@ def warn_of_voters(voters: Sequence[DynamicVoter], config: NodeConfig, mode: Vot
                 f"voter {voter.node_id}",
                 f"the directory id {voter.directory_id} of voter {voter.node_id} is reserved: the node will not start",
             )
-        if voter.port == 0 or not voter.host:
+        if voter.port == 0 or voter.host.strip("[]") in EVERY_ADDRESS:
             yield warning(
                 "voter-without-address",
                 f"voter {voter.node_id}",
-                f"voter {voter.node_id} has no usable address ({voter.host!r}, port {voter.port}): no node can "
-                "reach it",
+                f"voter {voter.node_id} has no usable address ({voter.host!r}, port {voter.port}): no other node can"
+                " reach it",
             )
     shared = Counter(voter.directory_id for voter in voters)
     for directory_id, count in shared.items():

@@ -100,7 +100,7 @@ def plan_format(
         *levels.findings,
         *_check_disks(facts, cluster_id.stored),
         *_check_quorum(facts, cluster_id.stored, voters),
-        *warn_of_voters(voters or (), config, request.voter_mode),
+        *warn_of_voters(voters or (), config, request.voter_mode, release),
         *_warn_of_taken_id(facts, voters),
         *warn_of_unknown_places(request, config),
         *warn_of_idle_flags(request, config),

@@ -10,7 +10,7 @@ from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.file_read import FileRead, link_step
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import EVERY_ADDRESS, Uuid
 from kafkactl.metadata.log.quorum_state import QuorumStateFile
 from kafkactl.metadata.verify.folder import MetadataLogFacts
 from kafkactl.protocol.catalog.record_types import record_types_of
@@ -236,15 +236,14 @@ class StartContext:
         """Return True if `host:port` could be a listener of this node: its port matches a listener on a
         wildcard host."""
         port = server.rpartition(":")[2]
-        return any(str(listener.port) == port and listener.host in _EVERY_HOST for listener in self.config.listeners)
+        return any(str(listener.port) == port and listener.host in EVERY_ADDRESS for listener in self.config.listeners)
 
 
-_EVERY_HOST = ("", "0.0.0.0", "::", "0:0:0:0:0:0:0:0")  # read from a configuration, not bound
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "0:0:0:0:0:0:0:1")
 
 
 def _same_host(listener: str, host: str) -> bool:
-    here = listener in _EVERY_HOST or listener.lower() in _LOOPBACK
+    here = listener in EVERY_ADDRESS or listener.lower() in _LOOPBACK
     return listener.lower() == host.lower() or (here and host.lower() in _LOOPBACK)
 
 

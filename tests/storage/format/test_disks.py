@@ -170,6 +170,8 @@ def test_voters_that_are_kept_and_differ_are_reported() -> None:
         (f"1@localhost:9093:{OWN_ID},2@two:9093:{OWN_ID}", "shared-directory-id"),
         (f"1@localhost:9093:{OWN_ID},2@two:0:{OTHER_ID}", "voter-without-address"),
         (f"1@localhost:9093:{OWN_ID},2@:9093:{OTHER_ID}", "voter-without-address"),
+        (f"1@localhost:9093:{OWN_ID},2@0.0.0.0:9093:{OTHER_ID}", "voter-without-address"),
+        (f"1@localhost:9093:{OWN_ID},2@[::]:9093:{OTHER_ID}", "voter-without-address"),
         (f"2@two:9093:{OTHER_ID}", "node-not-among-voters"),
         (f"1@localhost:9999:{OWN_ID}", "voter-endpoint-differs"),
     ],
@@ -178,6 +180,18 @@ def test_voters_that_kafka_accepts_and_a_node_fails_on_are_a_warning(voters: str
     made = plan(voter_mode=VoterMode.INITIAL_CONTROLLERS, initial_controllers=voters)
     assert made.outcome is Outcome.PLANNED
     assert finding(made, id_).severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("roles", ["controller", "broker"])
+@pytest.mark.parametrize(("release", "warns"), [("3.7.2", False), ("3.9.2", True), ("4.3.1", True)])
+def test_static_voter_at_any_address_is_a_warning_where_no_node_starts(release: str, warns: bool, roles: str) -> None:
+    entries = "1@0.0.0.0:9093,2@two:9093" if roles == "controller" else "8@0.0.0.0:9093,9@two:9093"
+    config = {"roles": roles, "static": True, "controller_quorum_voters": entries}
+    made = plan(release, node=config)
+    assert made.outcome is Outcome.PLANNED
+    named = [finding for finding in made.findings if finding.id == "quorum-voter-not-routable"]
+    assert [finding.severity for finding in named] == [Severity.WARNING] * warns
+    assert all(finding.next_step.startswith(f"Give voter {entries[0]} ") for finding in named)
 
 
 @pytest.mark.parametrize("listed", ["[::1]:9093", "[0:0:0:0:0:0:0:1]:9093", "[::1]:9094"])
