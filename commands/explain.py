@@ -40,11 +40,10 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 def command(text: str | None, all_ids: bool) -> None:
     """Explain the error or finding ID: its cause, its consequence and the remedy.
 
-    ID can also be a check of `migrate check`: C-13 for all findings of that check. An id of an earlier version is
-    explained under its present name. A line of Kafka's log or an error text of Kafka, in quotes, leads to the findings
-    that explain the text.
+    ID can also be a check of `migrate check`: C-13 for all findings of that check. A line of Kafka's log or an error
+    text of Kafka, in quotes, leads to the findings that explain the text.
     """
-    from kafkactl.core.explanations import Explained, ExplainedIds, explanations, renamed_ids
+    from kafkactl.core.explanations import Explained, ExplainedIds, explanations
     from kafkactl.core.kafka_lines import kafka_text
     from kafkactl.migration.api.explaining import explain, id_of_earlier_number
 
@@ -58,15 +57,15 @@ def command(text: str | None, all_ids: bool) -> None:
             render=lambda page, _: page.table(("id", "cause"), ((row.id, row.cause) for row in every)),
             listing="explanations",
         )
-    found, renamed = explain(text), text if text in renamed_ids() else None
+    found = explain(text)
     if id := id_of_earlier_number(text):
         output.say(f"{text} is a number of an earlier version: use `kafkactl explain {id}`", "dim")
     said = {each.id: kafka_text(text, each.id) for each in found}
     if len(found) > 1:
         render = functools.partial(_show, found=found, said=said)
         output.emit("explain.list", ExplainedIds(explanations=tuple(found)), render=render, listing="explanations")
-    render = functools.partial(_show, found=found, said=said, renamed=renamed)
-    output.emit("explain", Explained(explanation=found[0], renamed_from=renamed), render=render)
+    render = functools.partial(_show, found=found, said=said)
+    output.emit("explain", Explained(explanation=found[0]), render=render)
 
 
 def _show(
@@ -75,12 +74,9 @@ def _show(
     *,
     found: Sequence[Explanation],
     said: Mapping[str, str | None],
-    renamed: str | None = None,
 ) -> None:
     for explanation in found:
         page.heading(explanation.id)
-        if renamed is not None:
-            page.line(f"{renamed} was renamed to {explanation.id}.")
         if said.get(explanation.id):
             page.line(f"Kafka: {said[explanation.id]}")
         page.fields(

@@ -22,7 +22,7 @@ _OPTION: Final = "--accept"
 
 
 def accepted_words(accepted: Iterable[str]) -> tuple[str, ...]:
-    """Return the words with present ids; a note on stderr names the id for each number or id of an earlier version.
+    """Return the words with ids; a note on stderr names the id for each number of an earlier build.
 
     Raises click.BadOptionUsage for an id that no finding has, or that several findings share.
     """
@@ -39,7 +39,7 @@ def accepted_words(accepted: Iterable[str]) -> tuple[str, ...]:
         if name not in ids:
             raise click.BadOptionUsage(_OPTION, f"There is no finding {name!r}.{meant(nearest(name.lower(), ids))}")
         if present != word:
-            say(f"--accept {word} is a name of an earlier version: use --accept {present}", "dim")
+            say(f"--accept {word} is a number of an earlier version: use --accept {present}", "dim")
     return tuple(words.values())
 
 

@@ -35,10 +35,8 @@ class Explained:
     """The answer `explain`."""
 
     explanation: Explanation
-    renamed_from: str | None
-    """The id that was asked for, where it has a new name; None otherwise."""
 
-    to_dict = json_of("**explanation", "renamed_from", kind="explain")
+    to_dict = json_of("**explanation", kind="explain")
 
 
 @frozen
@@ -63,19 +61,9 @@ def explanations() -> Mapping[str, Explanation]:
     return dict(sorted(found.items()))
 
 
-@functools.cache
-def renamed_ids() -> Mapping[str, str]:
-    """Return the present id by each id of an earlier version (schemas/renamed_ids.toml)."""
-    return dict(tomli.loads(read_data("renamed_ids.toml").decode("utf-8"))["renamed"])
-
-
 def explain_id(id: str) -> Explanation:
-    """Return the explanation of this id, or of the one it was renamed to.
-
-    Raises InputError `unknown-id` that names the nearest ids.
-    """
+    """Return the explanation of this id. Raise InputError `unknown-id` that names the nearest ids."""
     known = explanations()
-    id = renamed_ids().get(id, id)
     if id in known:
         return known[id]
     import difflib

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import tomli
 
 from kafkactl.core.data_files import read_data
-from kafkactl.core.explanations import Explanation, explain_id, explanations, renamed_ids
+from kafkactl.core.explanations import Explanation, explain_id, explanations
 
 _FILE: Final = "kafka_lines.toml"
 _NO_ID: Final = "no-id"  # the key of lines that lead to no id
@@ -73,12 +73,12 @@ def explain_text(text: str) -> list[Explanation]:
 
     Raises InputError `unknown-id`, which names the nearest ids.
     """
-    return [explain_id(id) for id in ([text] if _is_id(text) else _ids(text))]
+    return [explain_id(id) for id in ([text] if text in explanations() else _ids(text))]
 
 
 def kafka_text(text: str, id: str) -> str | None:
     """Return the text of Kafka by which a line led to an id; None if the line is an id itself."""
-    return None if _is_id(text) else dict(ids_by_line(text)).get(id)
+    return None if text in explanations() else dict(ids_by_line(text)).get(id)
 
 
 def _ids(line: str) -> list[str]:
@@ -87,10 +87,6 @@ def _ids(line: str) -> list[str]:
     if words in explanations():
         found = [words, *(id for id in found if id != words)]
     return found or [line]
-
-
-def _is_id(text: str) -> bool:
-    return text in explanations() or text in renamed_ids()
 
 
 def _plain(text: str) -> str:
@@ -116,11 +112,6 @@ def _each_text() -> Iterator[KafkaText]:
         for text in _QUOTED.findall(f"{explanation.cause} {explanation.consequence}"):
             if len(text) >= _LEAST_QUOTED:
                 yield _kafka_text(text, id)
-
-
-def kafka_lines() -> Mapping[str, tuple[str, ...]]:
-    """Return the texts of schemas/kafka_lines.toml by id."""
-    return {id: texts for id, texts in _all_lines().items() if id != _NO_ID}
 
 
 @functools.cache

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kafkactl.core.explanations import explanations, renamed_ids
+from kafkactl.core.explanations import explanations
 
 HOSTILE_LINES = {"explain": ("{text}", "crc-mismatch")}
 
@@ -19,22 +19,9 @@ def test_id_is_explained(kafkactl):
         "cause": explanations()["invalid-uuid"].cause,
         "consequence": explanations()["invalid-uuid"].consequence,
         "remedy": explanations()["invalid-uuid"].remedy,
-        "renamed_from": None,
     }
     text = kafkactl("explain", "invalid-uuid").stdout
     assert all(word in text for word in ("cause", "consequence", "remedy"))
-
-
-def test_id_of_an_earlier_version_is_explained_under_its_present_name(kafkactl):
-    run = kafkactl("explain", "gate-stays-closed", "-o", "json")
-    assert run.code == 0
-    assert (run.json["id"], run.json["renamed_from"]) == ("step-not-confirmed", "gate-stays-closed")
-    assert "gate-stays-closed was renamed to step-not-confirmed." in kafkactl("explain", "gate-stays-closed").stdout
-
-
-def test_renamed_ids_lead_to_explained_ids_and_are_not_given_again():
-    assert set(renamed_ids().values()) <= set(explanations())
-    assert not renamed_ids().keys() & set(explanations())
 
 
 def test_misspelt_id_is_guessed(kafkactl):

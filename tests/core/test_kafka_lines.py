@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tomli
 
+from kafkactl.core.data_files import read_data
 from kafkactl.core.errors import InputError
 from kafkactl.core.explanations import explanations
-from kafkactl.core.kafka_lines import explain_text, ids_by_line, kafka_lines, kafka_text
+from kafkactl.core.kafka_lines import explain_text, ids_by_line, kafka_text
 from kafkactl.storage.config import kraft
 from tests.repository.tree import ROOT
 
@@ -213,7 +215,8 @@ def test_text_that_led_to_an_id_is_returned():
 
 
 def test_ids_of_lines_are_explained():
-    assert not set(kafka_lines()) - set(explanations())
+    ids = tomli.loads(read_data("kafka_lines.toml").decode("utf-8")).keys() - {"no-id"}
+    assert ids and not ids - explanations().keys()
 
 
 def _failures(file: Path) -> list[tuple[str, str]]:

@@ -13,7 +13,6 @@ from string import ascii_lowercase
 from typing import Final
 
 from kafkactl.core.data_files import read_data
-from kafkactl.core.explanations import renamed_ids
 from kafkactl.core.findings import Finding
 
 UNKNOWN_ID: Final = "check-unknown"
@@ -38,9 +37,9 @@ def check_of(id: str, check: str) -> str:
 
 @functools.lru_cache(maxsize=1000)
 def present_word(word: str) -> str:
-    """Return a word that accepts something with the present id in place of an earlier id or number."""
+    """Return a word that accepts something with the id in place of the number of an earlier build."""
     name, at, subject = word.partition("@")
-    return f"{renamed_ids().get(name) or id_of_number(name) or name}{at}{subject}"
+    return f"{id_of_number(name) or name}{at}{subject}"
 
 
 def id_of_number(number: str) -> str | None:

@@ -120,7 +120,7 @@ def test_number_of_earlier_build_is_accepted_with_a_note_that_names_the_id(check
     run = check(world("M0"), "-o", "json", *(f"--accept={number}" for number in numbers))
     assert (run.code, run.json["passes"], run.json["accepted"]) == (0, True, sorted(OPEN_AT_M0))
     assert [line for line in run.stderr.splitlines() if "earlier version" in line] == [
-        f"--accept {number} is a name of an earlier version: use --accept {id}"
+        f"--accept {number} is a number of an earlier version: use --accept {id}"
         for number, id in zip(numbers, OPEN_AT_M0, strict=True)
     ]
 

@@ -129,10 +129,3 @@ def test_number_of_an_earlier_build_leads_to_its_id(number, id):
 @pytest.mark.parametrize("text", ["C-99", "X-SEEN", "X-STATE", "c-13", "C-13z", "automation-unknown", ""])
 def test_other_text_is_not_a_number_of_an_earlier_build(text):
     assert id_of_number(text) is None
-
-
-def test_id_of_an_earlier_version_accepts_the_finding_under_its_present_name():
-    finding = warning("broker-state-inconsistent", "broker 3", "the four sources disagree")
-    assert is_accepted(finding, frozenset({"witnesses-disagree"}))
-    assert is_accepted(finding, frozenset({"witnesses-disagree@broker-3"}))
-    assert not is_accepted(finding, frozenset({"gate-stays-closed"}))
