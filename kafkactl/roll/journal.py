@@ -27,7 +27,6 @@ from kafkactl.core.findings import Outcome
 from kafkactl.core.frozen import frozen
 from kafkactl.roll.mark import NodeMark
 
-SUBJECT: Final = "roll"
 CAME_UP_NOT: Final[Mapping[str, Any]] = {"came_up": False}
 """Data of a start that failed for the node itself: its hook ran, and a leader was there to register with."""
 _ENDED: Final = (Outcome.DONE.value, Outcome.NOTHING_TO_DO.value)

@@ -23,7 +23,6 @@ MOST_TRIED: Final = 6  # 720 orders
 _MOST_PASSES: Final = 50
 Cost: TypeAlias = tuple[int, int, int]  # steps of partitions without a leader, under min ISR, moves of leaders
 Harm: TypeAlias = tuple[int, int]  # without a leader, under min ISR
-NOTHING: Final[Cost] = (0, 0, 0)
 NO_HARM: Final[Harm] = (0, 0)
 
 

@@ -29,7 +29,6 @@ from kafkactl.protocol.log.batch_runs import BATCH_HEAD, BatchRun, walk_runs
 from kafkactl.protocol.log.frame import decode_record
 from kafkactl.protocol.record_batch import LENGTH_END, BatchHeader, decode_header, decode_records
 
-SEGMENT: Final = "segment"
 GAP: Final = "offset-gap"
 _OTHER_NODE: Final = "Use the log of another controller; `kafkactl log verify` shows which part of this one is sound."
 _NEXT_STEPS: Final = {

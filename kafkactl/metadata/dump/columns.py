@@ -27,7 +27,6 @@ _ROWS_AT_ONCE: Final = 16_384
 _LINES_AT_ONCE: Final = 2_048  # joined: their text, some 0.5 MB, is copied from one cache of a processor to another
 _FAR: Final = 1 << 62  # offsets from here on are for numbers without bounds
 _LOW_DIGITS: Final = 3  # of an offset; what stands above these returns again and again
-_KINDS: Final = tuple((key, version) for key in (CHANGE, PARTITION) for version in range(NEWEST + 1))
 _NAMES: Final = {CHANGE: "PartitionChangeRecord", PARTITION: "PartitionRecord"}
 _NO_OP: Final = FRAME_VERSION | 20 << 8
 _NO_OP_BYTES: Final = 4  # with its count of tagged fields, which is 0

@@ -20,7 +20,6 @@ Label: TypeAlias = "tuple[str, str]"
 _LOWEST: Final = -2  # "the leader stays"
 _NUMBERS: Final = 256  # texts that are made for a label at once, from the lowest on
 _MOST_WORDS: Final = 1 << 17
-_ID_BYTES: Final = 16
 _PADDED_ID: Final = 24  # characters of base64 for an id and two zero bytes, of which 22 are the id
 
 

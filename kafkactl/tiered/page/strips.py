@@ -29,8 +29,6 @@ _OTHERS: Final[Mapping[str, tuple[str, str]]] = {
     "lost-with-metadata": ("lost with deleted metadata", "bad"),
     "partition-delete-record": ("forgotten: partition-delete", "bad"),
 }
-_HOUR_MS: Final = 3_600_000
-_DAY_MS: Final = 24 * _HOUR_MS
 
 
 def strip_of(picture: Picture) -> Strip:

@@ -35,7 +35,6 @@ _SEGMENT: Final = re.compile(r"[0-9]{20}\.log")
 _HEADER: Final = struct.Struct(">qi4xB6xi8xq")  # base offset, length, magic, last offset delta, largest timestamp
 _LENGTH_END: Final = 12
 _SMALLEST: Final = 49
-_READ_BYTES: Final = 1024 * 1024
 
 
 def _pass_over(path: Path, error: OSError) -> None:
