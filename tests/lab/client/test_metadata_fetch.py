@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from kafkactl.protocol.record_batch import decode_batches
 from tests.lab.harness import config, releases
 from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.storage_tool import StorageToolServer
+from tests.lab.harness.waiting import answer_once
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 RELEASES = ("3.9.2", "4.3.1")
@@ -68,9 +68,7 @@ def test_snapshot_is_the_file_of_its_name(
     with node:
         node.start().wait_ready()
         with Client([Address("127.0.0.1", controller)], Role.CONTROLLER) as client:
-            until = time.monotonic() + 20
-            while (log := fetch_metadata_log(client)).snapshot is None and time.monotonic() < until:
-                time.sleep(0.2)
+            log = answer_once(lambda log: log.snapshot is not None, lambda: fetch_metadata_log(client))
         assert log.snapshot is not None
         name = f"{log.snapshot.end_offset:020}-{log.snapshot.epoch:010}.checkpoint"
         assert b"".join(log.snapshot.pieces()) == (log_dir / name).read_bytes()

@@ -16,6 +16,7 @@ from kafkactl.protocol.schema.rights import command_rights, request_rights
 from tests.conftest import Run
 from tests.lab.features.test_features_secured import ADMIN, ALICE, CLUSTER_ID, RELEASE, Guarded
 from tests.lab.harness.storage_tool import StorageToolServer
+from tests.lab.harness.waiting import answer_once
 
 Kafkactl = Callable[..., Run]
 EVERY = ("Describe", "ClusterAction", "DescribeConfigs", "Alter")
@@ -67,14 +68,6 @@ def missing_in(run: Run) -> dict[str, str]:
     return {operation: command for command, operation in found}
 
 
-def run_until(ask: Callable[[], Run], holds: Callable[[Run], bool]) -> Run:
-    """Run until it succeeds: rights are in force when every node has read them."""
-    for _ in range(20):
-        if holds(run := ask()):
-            break
-    return run
-
-
 @pytest.mark.parametrize("words", COMMANDS)
 @pytest.mark.parametrize("controllers", [False, pytest.param(True, marks=pytest.mark.campaign)])
 def test_each_right_that_is_missing_is_named(
@@ -86,16 +79,16 @@ def test_each_right_that_is_missing_is_named(
         where = guarded.words("alice", controllers=controllers)
         return kafkactl(*shlex.split(words), *journal, *where, "-o", "json")
 
-    whole = run_until(asked, lambda run: not missing_in(run))
+    whole = answer_once(lambda run: not missing_in(run), asked)
     assert missing_in(whole) == {}, whole
     for operation in COMMANDS[words]:
         remove_right(guarded, operation)
-        run = run_until(asked, lambda run: bool(missing_in(run)))
+        run = answer_once(missing_in, asked)
         assert set(missing_in(run)) == {operation}, run
         command = shlex.split(missing_in(run)[operation])
         assert command[command.index("--allow-principal") + 1] == "User:alice"
         acls(guarded, *command[command.index("--add") :])
-        run = run_until(asked, lambda run: not missing_in(run))
+        run = answer_once(lambda run: not missing_in(run), asked)
         assert missing_in(run) == {}, run
 
 
@@ -106,9 +99,9 @@ def test_without_any_right_the_first_one_is_named(guarded: Guarded, kafkactl: Ka
         if words.startswith(("features verify", "nodes")):
             continue  # these show what brokers answer to every user
         where = guarded.words("alice")
-        run = run_until(
-            lambda words=words, where=where: kafkactl(*shlex.split(words), *where, "-o", "json"),
-            lambda run: run.code == 4,
+        run = answer_once(
+            lambda run: run.code == 4 and set(missing_in(run)) == {"Describe"},
+            lambda words=words, where=where: kafkactl(*shlex.split(words), *where, "-o", "json"),  # type: ignore[misc]
         )
         assert (run.code, set(missing_in(run))) == (4, {"Describe"}), (words, run)
         assert "no-active-controller" not in run.stdout + run.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from tests.lab.harness import config, ports
 from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.services.secured import plain
 from tests.lab.harness.storage_tool import StorageToolServer
+from tests.lab.harness.waiting import answer_once
 
 Kafkactl = Callable[..., Run]
 RELEASE, CLUSTER_ID = "4.3.1", "MkU3OEVBNTcwNTJENDM2Qk"
@@ -100,7 +100,7 @@ def test_each_missing_right_is_reported(guarded: Guarded, kafkactl: Kafkactl) ->
     assert "--allow-principal User:alice --operation Describe --cluster" in answer["next_step"]
 
     guarded.allow("Describe")
-    code, answer, ids = _until(lambda: asked("describe"), lambda last: last[2] == set())
+    code, answer, ids = answer_once(lambda last: last[2] == set(), lambda: asked("describe"))
     assert (code, answer["active_controller"], ids) == (0, 1, set())
     code, answer, ids = asked("verify", controllers=True)
     assert (code, ids) == (7, {"brokers-not-known", "metadata-log-not-read", "cluster-not-seen"})
@@ -111,13 +111,13 @@ def test_each_missing_right_is_reported(guarded: Guarded, kafkactl: Kafkactl) ->
     assert (denied.code, denied.error["id"], denied.stdout) == (4, "not-authorised", "")
 
     guarded.allow("ClusterAction")
-    code, answer, ids = _until(
-        lambda: asked("verify", controllers=True), lambda last: "metadata-log-not-read" not in last[2]
+    code, answer, ids = answer_once(
+        lambda last: "metadata-log-not-read" not in last[2], lambda: asked("verify", controllers=True)
     )
     assert (code, answer["proved"], answer["cluster_id"]) == (0, True, CLUSTER_ID)
 
     guarded.allow("Alter")
-    code, answer, ids = _until(lambda: asked(*upgrade, "--dry-run"), lambda last: last[0] == 0)
+    code, answer, ids = answer_once(lambda last: last[0] == 0, lambda: asked(*upgrade, "--dry-run"))
     code, answer, ids = asked(*upgrade)
     assert (code, answer["outcome"], ids) == (0, "done", set())
     assert ALICE not in printed
@@ -130,11 +130,3 @@ def test_wrong_password_is_reported(guarded: Guarded, kafkactl: Kafkactl) -> Non
     run = kafkactl("features", *where, "upgrade", "--metadata", "4.0-IV3", "-o", "json")
     assert (run.code, run.stdout) == (4, "")
     assert "wr0ng" not in run.stderr
-
-
-def _until(ask: Callable[[], Any], holds: Callable[[Any], bool], timeout_s: float = 90) -> Any:
-    """Wait until every node has read the rights, so that they are in force."""
-    until = time.monotonic() + timeout_s
-    while not holds(answer := ask()) and time.monotonic() < until:
-        time.sleep(0.2)
-    return answer

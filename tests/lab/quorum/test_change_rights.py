@@ -13,6 +13,7 @@ from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.ports import HOST, free_ports, release_port
 from tests.lab.harness.services.secured import plain
 from tests.lab.harness.storage_tool import StorageToolServer
+from tests.lab.harness.waiting import answer_once
 from tests.lab.quorum.test_nodes_rights import CLUSTER_ID, LISTENERS, PASSWORD, Site, _settings, ids
 
 RELEASES = ["4.3.1", pytest.param("3.9.2", marks=pytest.mark.campaign)]
@@ -66,20 +67,22 @@ def test_change_is_done_after_each_right_is_granted(site: Site, kafkactl: Kafkac
     denied = site.run(*grow)
     assert (denied.code, denied.error["id"]) == (4, "not-authorised"), denied
     site.allow("DESCRIBE")
-    blind = site.run(*grow)
+    blind = answer_once(lambda run: run.stdout, lambda: site.run(*grow))
     assert (blind.code, blind.json["outcome"]) == (4, "refused"), blind
     assert {"metadata-log-not-read", "candidate-not-identified", "not-authorised"} <= ids(blind)
     steps = {finding["id"]: finding["next_step"] for finding in blind.json["findings"]}
     assert "--allow-principal User:alice --operation Alter --cluster" in steps["candidate-not-identified"]
     site.allow("ALTER")
-    added = site.run(*grow, by="GUARDED")
+    added = answer_once(
+        lambda run: run.stdout and "candidate-endpoint-unknown" in ids(run), lambda: site.run(*grow, by="GUARDED")
+    )
     assert "metadata-log-not-read" in ids(added)
     assert _voters(site, kafkactl) == [1], "with two listeners nobody tells which is which"
     assert (added.code, "candidate-endpoint-unknown" in ids(added)) == (4, True), added
     (unknown,) = [finding for finding in added.json["findings"] if finding["id"] == "candidate-endpoint-unknown"]
     assert "--operation ClusterAction --cluster" in unknown["next_step"]
     site.allow("CLUSTER_ACTION")
-    added = site.run(*grow, by="GUARDED")
+    added = answer_once(lambda run: run.code == 0, lambda: site.run(*grow, by="GUARDED"))
     assert (added.code, added.json["outcome"], _voters(site, kafkactl)) == (0, "done", [1, 2]), added
 
 

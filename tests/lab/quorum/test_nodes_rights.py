@@ -16,6 +16,7 @@ from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.ports import HOST, free_ports, release_port
 from tests.lab.harness.services.secured import plain
 from tests.lab.harness.storage_tool import StorageToolServer
+from tests.lab.harness.waiting import answer_once
 
 Kafkactl = Callable[..., Run]
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -41,7 +42,7 @@ class Site:
         return run
 
     def allow(self, operation: str) -> None:
-        """Grant alice these operations on the cluster."""
+        """Grant alice these operations on the cluster: in force when every node has read the record."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from kafka.admin import (
@@ -133,7 +134,7 @@ def test_nodes_are_listed_after_each_right_is_granted(site: Site) -> None:
     site.allow("CLUSTER_ACTION")
     _with_the_log(site)
     site.allow("ALTER")
-    done = site.run("unregister", "--id", DEAD, "--yes", by="GUARDED")
+    done = answer_once(lambda run: run.code == 0, lambda: site.run("unregister", "--id", DEAD, "--yes", by="GUARDED"))
     assert (done.code, done.json["outcome"]) == (0, "done"), done.stdout
     rows = {node["id"]: node for node in site.run("list", by="GUARDED").json["nodes"]}
     assert list(rows) == [1]
@@ -153,30 +154,23 @@ def _without_rights(site: Site) -> None:
 
 
 def _with_describe(site: Site) -> None:
-    listed = site.run("list", by="GUARDED")
+    listed = answer_once(
+        lambda run: run.code == 0 and "quorum-not-seen" not in ids(run), lambda: site.run("list", by="GUARDED")
+    )
     assert listed.code == 0
     assert "metadata-log-not-read" in ids(listed) and "quorum-not-seen" not in ids(listed)
     assert [(node["id"], node["voter"], node["registered"]) for node in listed.json["nodes"]] == [(1, True, None)]
 
 
 def _with_the_log(site: Site) -> None:
-    def fenced() -> dict[str, Any]:
-        rows = {node["id"]: node for node in site.run("list", by="GUARDED").json["nodes"]}
-        return rows if rows[DEAD]["fenced"] else {}
+    def listed() -> dict[int, Any]:
+        return {node["id"]: node for node in site.run("list", by="GUARDED").json["nodes"]}
 
-    rows = _wait(fenced)
+    rows = answer_once(
+        lambda rows: rows.get(DEAD, {}).get("fenced"), listed
+    )  # its session ends, and the right is in force
     assert (rows[DEAD]["registered"], rows[DEAD]["stale"]) == (True, True)
     failed = site.run("unregister", "--id", DEAD, "--yes", by="GUARDED")
     assert (failed.code, failed.json["outcome"]) == (4, "refused"), failed.stdout
     (finding,) = [finding for finding in failed.json["findings"] if finding["id"] == "not-authorised"]
     assert "--allow-principal User:alice --operation Alter --cluster" in finding["next_step"]
-
-
-def _wait(holds: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    import time
-
-    end = time.monotonic() + 120
-    while not (found := holds()):
-        assert time.monotonic() < end
-        time.sleep(0.3)
-    return found

@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import Run
 from tests.lab.features.test_features_secured import CLUSTER_ID, RELEASE, Guarded
 from tests.lab.harness.storage_tool import StorageToolServer
+from tests.lab.harness.waiting import answer_once
 
 Kafkactl = Callable[..., Run]
 
@@ -26,29 +27,32 @@ def guarded(storage_tool: StorageToolServer, tmp_path_factory: pytest.TempPathFa
 
 
 def test_each_right_makes_more_known(guarded: Guarded, kafkactl: Kafkactl) -> None:
-    def asked(code: int) -> dict[str, Any]:
-        run = kafkactl("status", *guarded.words("alice"), "-o", "json")
-        for _ in range(20):  # rights are in force when every node has read them
-            if run.code == code:
-                break
-            run = kafkactl("status", *guarded.words("alice"), "-o", "json")
-        assert run.code == code, run
+    def areas(run: Run) -> dict[str, Any]:
         return {area["area"]: area for area in run.json["areas"]} if run.stdout else {}
+
+    def asked(code: int, area: str, verdict: str) -> dict[str, Any]:
+        """Return the areas when the rights are in force: every node has read them."""
+        run = answer_once(
+            lambda run: run.code == code and areas(run)[area]["verdict"] == verdict,
+            lambda: kafkactl("status", *guarded.words("alice"), "-o", "json"),
+        )
+        assert run.code == code, run
+        return areas(run)
 
     tool = "org.apache.kafka.tools.TopicCommand"
     made = guarded.tool.run_tool(RELEASE, tool, [*guarded.words("admin"), "--create", "--topic", "orders"])
     assert made.exit_code == 0, made
     assert kafkactl("status", *guarded.words("admin"), "-o", "json").code == 0
-    nothing = asked(6)
+    nothing = asked(6, "quorum", "unknown")
     assert nothing["quorum"]["verdict"] == nothing["partitions"]["verdict"] == "unknown"
     assert set(nothing["partitions"]["counts"].values()) == {None}
     guarded.allow("Describe")
-    described = asked(6)
+    described = asked(6, "quorum", "ok")
     assert described["quorum"]["counts"]["leader_id"] == 1
     assert described["partitions"]["verdict"] == "unknown"
     assert "sees no topics" in described["partitions"]["text"]
     guarded.allow("ClusterAction")
     guarded.allow("DescribeConfigs")
-    known = asked(0)
+    known = asked(0, "brokers", "ok")
     assert known["partitions"]["counts"]["partitions"] == 1
     assert known["brokers"]["verdict"] == "ok"

@@ -15,6 +15,7 @@ from tests.lab.harness import config as configs
 from tests.lab.harness.node import KafkaNode, write_config
 from tests.lab.harness.pool import Pool
 from tests.lab.harness.storage_tool import StorageToolServer
+from tests.lab.harness.waiting import PATIENCE_S, answer_once
 from tests.lab.storage.setting_cases import SETTING_CASES
 from tests.lab.storage.verify_disks import CLUSTER_ID, Disks
 
@@ -34,14 +35,14 @@ def test_topic_setting_is_removed_at_a_controller_where_no_broker_starts(
     alone = dict(combined) | {"process.roles": "controller", "listeners": listeners[1]}
     write_config(file, alone)
     with KafkaNode(RELEASE, file, folder) as controller:
-        assert controller.outcome(60).kind == "started"
+        assert controller.outcome(PATIENCE_S).kind == "started"
         change = ["--alter", "--entity-type", "topics", "--entity-name", "small", "--delete-config", "segment.bytes"]
         where = ["--bootstrap-controller", listeners[1].partition("://")[2]]
         run = storage_tool.run_tool(RELEASE, "kafka.admin.ConfigCommand", [*where, *change])
         assert run.exit_code == 0, run.stderr
     write_config(file, combined)
     with KafkaNode(RELEASE, file, folder) as node:
-        assert node.outcome(60).kind == "started"
+        assert node.outcome(PATIENCE_S).kind == "started"
 
 
 def test_moved_quorum_takes_over_its_new_addresses_once_the_old_ones_lead_to_it(
@@ -56,7 +57,7 @@ def test_moved_quorum_takes_over_its_new_addresses_once_the_old_ones_lead_to_it(
         assert run.exit_code == 0, run.stderr
     with ExitStack() as stack:
         _start(stack, tmp_path)
-        _until(lambda: _voter_ports(tmp_path) == set(old.values()) and _has_leader(tmp_path), 60)
+        assert answer_once(bool, lambda: _voter_ports(tmp_path) == set(old.values()) and _has_leader(tmp_path))
     for node_id in IDS:
         file = _write(tmp_path, node_id, new)
         answer = kafkactl("storage", "verify", "-c", file, "--kafka-version", RELEASE, "-o", "json").json
@@ -68,7 +69,7 @@ def test_moved_quorum_takes_over_its_new_addresses_once_the_old_ones_lead_to_it(
         assert _voter_ports(tmp_path) == set(old.values())  # no leader wrote anything
         for node_id in IDS:
             stack.callback(_end, _forward(old[node_id], new[node_id]))
-        _until(lambda: _voter_ports(tmp_path) == set(new.values()), 60)
+        assert answer_once(set(new.values()).__eq__, lambda: _voter_ports(tmp_path)) == set(new.values())
 
 
 def _write(folder: Path, node_id: int, ports: Mapping[int, int]) -> Path:
@@ -96,13 +97,6 @@ def _voter_ports(folder: Path) -> set[int]:
 
 def _has_leader(folder: Path) -> bool:
     return scan_metadata_log(str(folder / "d0")).contents.records > 0
-
-
-def _until(holds: Callable[[], bool], timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline, "the state that was waited for did not come"
-        time.sleep(0.5)
 
 
 def _forward(port: int, target: int) -> socket.socket:
