@@ -29,7 +29,7 @@ def test_questions_through_brokers_are_answered_while_a_former_leader_hangs(
     rest = [id for id in cluster.controller_ids if id != former]
     cluster.pause(former)
     try:
-        cluster.wait_for(lambda: cluster.leader() in rest, "another leader")
+        cluster.wait_for(lambda: cluster.leader_now() in rest, "another leader")
         for words in COMMANDS:
             run = kafkactl(*words, "--bootstrap-server", cluster.bootstrap_server, "--timeout", LIMIT, "-o", "json")
             assert run.code == 0, (words, run)

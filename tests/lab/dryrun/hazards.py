@@ -230,7 +230,7 @@ def behead(stage: Stage) -> object:
     end = stage.world(11).loaded.last_offset
     time.sleep(12)  # the session of its broker is over after 8 s
     world = stage.world(11)
-    assert stage.cluster.leader() == -1, "somebody leads"
+    assert stage.cluster.leader_now() == -1, "somebody leads"
     assert world.loaded.last_offset == end, "the log has gone on"
     assert not world.loaded.image.brokers[1].fenced
     stage.cluster.start(1)

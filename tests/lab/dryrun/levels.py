@@ -16,6 +16,7 @@ from kafkactl.features.plan.change import UpgradeType
 from kafkactl.metadata.image.model import Image
 from tests.lab.dryrun.experiments import Experiment, calm
 from tests.lab.dryrun.stage import Stage
+from tests.lab.harness.errors import LabError
 
 _TYPES = {
     ("upgrade", False): UpgradeType.UPGRADE,
@@ -167,10 +168,8 @@ def _sorted(text: str) -> list[str]:
 def lives(stage: Stage, *, after_s: float = 15) -> bool:
     """Return True if there is a leader when one that lost its followers has had the time to notice (3 s) and resign."""
     time.sleep(after_s)
-    for _ in range(20):  # an election may be under way
-        if stage.cluster.leader() in stage.cluster.controller_ids:
-            return True
-        time.sleep(0.5)
+    with contextlib.suppress(LabError):  # an election may be under way
+        return stage.cluster.wait_for(lambda: stage.cluster.leader_now() > 0, "a leader", 15)
     return False
 
 

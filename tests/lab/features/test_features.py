@@ -266,7 +266,7 @@ def test_change_with_a_lost_answer_is_verified(cluster_of: ClusterOf, kafkactl: 
     with FaultyProxy(cluster.controller_address(1)) as network:
         network.plan.arm(fault, UPDATE_FEATURES, spare=1)  # the dry run
         where = ("--bootstrap-controller", str(network.address))
-        run = kafkactl("features", *where, "upgrade", "--metadata", "4.0-IV3", "-o", "json", "--timeout", "10s")
+        run = kafkactl("features", *where, "upgrade", "--metadata", "4.0-IV3", "-o", "json", "--timeout", "30s")
         assert network.plan.struck == 1
     # What the network did not deliver may still be on its way for all that can be seen from here.
     expected = (0, "done", 25) if fault.delivers else (6, "unknown", 23)
@@ -278,7 +278,7 @@ def test_change_with_a_lost_answer_is_verified(cluster_of: ClusterOf, kafkactl: 
 def test_without_a_leader_levels_are_shown_and_not_changed(cluster_of: ClusterOf, kafkactl: Kafkactl) -> None:
     cluster = cluster_of("4.3.1", controllers=2, brokers=1)
     cluster.kill(1)
-    cluster.wait_for(lambda: cluster.leader() == -1, "lost its leader")
+    cluster.wait_for(lambda: cluster.leader_now() == -1, "lost its leader")
     features = ("features", "--bootstrap-server", cluster.bootstrap_server)
     shown = kafkactl(*features, "describe", "-o", "json")
     levels = {feature["name"]: feature["finalized"] for feature in shown.json["features"]}

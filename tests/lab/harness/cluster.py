@@ -15,7 +15,7 @@ start: an earlier registration stays in the log). No node outlives the test.
 
 from __future__ import annotations
 
-import contextlib
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -137,7 +137,7 @@ class KafkaCluster:
         deadline = time.monotonic() + timeout_s
         for node in self.running:
             node.wait_ready(max(1.0, deadline - time.monotonic()))
-        self.wait_for(lambda: self.leader() in self.controller_ids, "a leader", timeout_s)
+        self.wait_for(lambda: self.leader_now() in self.controller_ids, "a leader", timeout_s)
         self.wait_for(self._follows, "followers of the leader", timeout_s)
         for role, ids in ((Role.CONTROLLER, self.controller_ids), (Role.BROKER, self.broker_ids)):
             wanted = {node_id for node_id in ids if self._nodes[node_id].alive}
@@ -152,20 +152,43 @@ class KafkaCluster:
     def quorum(self, node_id: int | None = None) -> dict[str, Any]:
         """Return the partition of DescribeQuorum's answer: the leader's, or what one controller says. Raises
         KafkactlError."""
-        with self.client(timeout_ms=4_000, request_timeout_ms=2_000) as client:
-            if node_id is None:
-                answer = client.ask_active_controller("DescribeQuorum", QUORUM)
-            else:
-                answer = client.ask_node(self.controller_address(node_id), "DescribeQuorum", QUORUM)
+        if node_id is None:
+            led = self._words_of_the_leader()
+            if led is None:
+                raise UnreachableError("no controller says that it leads", id="no-active-controller")
+            return led
+        with self.client() as client:
+            answer = client.ask_node(self.controller_address(node_id), "DescribeQuorum", QUORUM)
         partition: dict[str, Any] = answer.body["Topics"][0]["Partitions"][0]
         return partition
 
     def leader(self) -> int:
-        """Return the id of the controller that leads now; -1 if none does."""
-        with contextlib.suppress(KafkactlError):
-            found: int = self.quorum()["LeaderId"]
-            return found
-        return -1
+        """Return the id of the controller that leads; an election is waited for. LabError if none comes to lead."""
+        return self.wait_for(lambda: max(0, self.leader_now()), "a leader", READY_S)
+
+    def leader_now(self) -> int:
+        """Return the id of the controller that leads at this moment, -1 if none does.
+
+        Raises KafkactlError if none says so and one that runs did not answer in time: it may lead.
+        """
+        led = self._words_of_the_leader()
+        return -1 if led is None else int(led["LeaderId"])
+
+    def _words_of_the_leader(self) -> dict[str, Any] | None:
+        """Return the partition of the controller that says that it leads, by the newest epoch if several do."""
+        led: list[dict[str, Any]] = []
+        unknown: KafkactlError | None = None
+        for node_id in self._answering_controllers():
+            try:
+                said = self.quorum(node_id)
+            except KafkactlError as error:
+                unknown = error
+                continue
+            if not said["ErrorCode"] and said["LeaderId"] == node_id:
+                led.append(said)
+        if unknown is not None and not led:
+            raise unknown
+        return max(led, key=lambda said: int(said["LeaderEpoch"]), default=None)
 
     def voters(self) -> dict[int, str]:
         """Return the voters that the leader reports, id to directory id. Raises KafkactlError."""
@@ -180,7 +203,7 @@ class KafkaCluster:
         is_controller = node_id in self.disks.controller_ports
         role = Role.CONTROLLER if is_controller else Role.BROKER
         address = self.controller_address(node_id) if is_controller else self.broker_address(node_id)
-        with self.client(role, timeout_ms=4_000, request_timeout_ms=2_000) as client:
+        with self.client(role) as client:
             (found,) = client.versions([address]).values()
         if isinstance(found, KafkactlError):
             raise found
@@ -193,14 +216,17 @@ class KafkaCluster:
         What a leader had appended before it was cut off is committed some time after its followers are back; the log
         end of now bounds it. A node shows a level a little after it is committed, hence the second observation of it.
         """
-        self.wait_for(lambda: self.leader() in self.controller_ids, "a leader", READY_S)
+        self.leader()
         end = max(currentvoter["LogEndOffset"] for currentvoter in self.quorum()["CurrentVoters"])
         self.wait_for(lambda: self.quorum()["HighWatermark"] > end, f"committed offset {end}", READY_S)
         seen: list[tuple[float, set[int]]] = []
 
         def still() -> bool:
             seen.append(
-                (time.monotonic(), {self.levels(controller).get(name, 0) for controller in self._alive_controllers()})
+                (
+                    time.monotonic(),
+                    {self.levels(controller).get(name, 0) for controller in self._answering_controllers()},
+                )
             )
             if len(seen[-1][1]) > 1 or seen[-1][1] != seen[0][1]:
                 seen[:] = seen[-1:]
@@ -211,14 +237,14 @@ class KafkaCluster:
         return level
 
     def commits(self) -> bool:
-        """Return True if the high watermark is seen to advance within some seconds."""
+        """Return True if the high watermark is seen to advance within 20 seconds."""
 
         def high_watermark() -> int:
             return int(self.quorum()["HighWatermark"])
 
         try:
-            first = self.wait_for(high_watermark, "a leader that commits", 10)
-            self.wait_for(lambda: high_watermark() > first, "a commit", 5)
+            first = self.wait_for(high_watermark, "a leader that commits", 20)
+            self.wait_for(lambda: high_watermark() > first, "a commit", 20)
         except LabError:
             return False
         return True
@@ -226,7 +252,7 @@ class KafkaCluster:
     def wait_for(self, holds: Callable[[], T], what: str, timeout_s: float = 90) -> T:
         """Ask until the answer is true, and return it; LabError names what did not come.
 
-        A node that does not answer, or knows no leader, says "not yet".
+        A node that does not answer, or knows no leader, says "not yet", and so does a command that prints no answer.
         """
         deadline = time.monotonic() + timeout_s
         while True:
@@ -234,7 +260,7 @@ class KafkaCluster:
             try:
                 if answer := holds():
                     return answer
-            except KafkactlError as error:
+            except (KafkactlError, json.JSONDecodeError) as error:
                 said = error
             if time.monotonic() > deadline:
                 raise LabError(f"the cluster had not {what} within {timeout_s} s {said}")
@@ -254,7 +280,7 @@ class KafkaCluster:
 
         Controllers below metadata.version 3.7 cannot be asked.
         """
-        with self.client(role, timeout_ms=4_000, request_timeout_ms=2_000) as client:
+        with self.client(role) as client:
             try:
                 view = client.cluster()
             except UnreachableError as error:
@@ -279,11 +305,13 @@ class KafkaCluster:
 
         Until the records of the format are committed, controllers report 3.0-IV1, which no cluster here is founded at.
         """
-        found = (self.levels(id).get("metadata.version", 0) for id in self._alive_controllers())
+        found = (self.levels(id).get("metadata.version", 0) for id in self._answering_controllers())
         return any(level >= 15 or level <= 1 for level in found)
 
-    def _alive_controllers(self) -> list[int]:
-        return [controller_id for controller_id in self.controller_ids if self._nodes[controller_id].alive]
+    def _answering_controllers(self) -> list[int]:
+        """Return the controllers that run and are not paused."""
+        nodes = {controller_id: self._nodes[controller_id] for controller_id in self.controller_ids}
+        return [controller_id for controller_id, node in nodes.items() if node.alive and not node.is_paused]
 
     def kill(self, *node_ids: int) -> None:
         """Send SIGKILL."""

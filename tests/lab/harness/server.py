@@ -42,6 +42,7 @@ class Server(abc.ABC):
         self._env = dict(env or {})
         self._log_file: Path | None = None
         self._running: Running | None = None
+        self.is_paused = False
 
     def __enter__(self) -> Self:
         return self
@@ -91,6 +92,7 @@ class Server(abc.ABC):
         if self.alive:
             raise ProcessFailed(f"{self.name} runs already (pid {self.pid})")
         self._log_file = self._fresh_log_file()
+        self.is_paused = False
         options = [*self._java_options, *class_archive.options(self.release), *logging_options("node")]
         command = [str(java.java_binary()), *options]
         self._running = self._pool.start(
@@ -132,7 +134,9 @@ class Server(abc.ABC):
     def pause(self) -> None:
         """Send SIGSTOP: the process keeps its connections and answers nothing."""
         self.running.send(signal.SIGSTOP)
+        self.is_paused = True
 
     def resume(self) -> None:
         """Send SIGCONT: undo ``pause``."""
         self.running.send(signal.SIGCONT)
+        self.is_paused = False

@@ -53,7 +53,7 @@ def test_static_cluster_survives_what_is_done_to_its_nodes(new_cluster: ClusterO
     assert (cluster.levels(11)["metadata.version"], cluster.voters()) == (20, dict.fromkeys((1, 2, 3), ZERO))
     led = cluster.leader()
     cluster.pause(led)
-    assert cluster.wait_for(lambda: cluster.leader() not in (-1, led), "another leader")
+    assert cluster.wait_for(lambda: cluster.leader_now() not in (-1, led), "another leader")
     cluster.resume(led)
     cluster.kill(led)
     with pytest.raises(KafkactlError):

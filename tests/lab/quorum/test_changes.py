@@ -276,7 +276,7 @@ def test_answers_equal_those_of_kafkas_tool(
 
 def _wait_dead(cluster: KafkaCluster, *node_ids: int) -> None:
     """Wait until the leader considers them dead, and there is a leader."""
-    cluster.wait_for(lambda: cluster.leader() not in (-1, *node_ids), "a leader that lives")
+    cluster.wait_for(lambda: cluster.leader_now() not in (-1, *node_ids), "a leader that lives")
     time.sleep(4.5)
 
 

@@ -128,6 +128,6 @@ def test_it_answers_as_a_real_quorum_of_4_3_does(new_cluster: ClusterOf) -> None
                 expected = asked.ask(name, body)
                 assert (body, other.ask(name, body)) == (body, expected)
                 if expected[1] == 0:
-                    real.wait_for(lambda: real.leader() in real.voters(), "a leader that votes")
+                    real.wait_for(lambda: real.leader_now() in real.voters(), "a leader that votes")
             real.wait_for(lambda: len(real.quorum()["Observers"]) == 2, "told its observers to the new leader")
             assert other.state() == asked.state()

@@ -68,7 +68,7 @@ def test_disk_is_replaced_only_where_the_quorum_does_without_it(
 
     assert ask() == ("refused", {"controller-runs-elsewhere"})
     cluster.kill(lost)
-    cluster.wait_for(lambda: cluster.leader() > 0, "a leader")
+    cluster.wait_for(lambda: cluster.leader_now() > 0, "a leader")
     assert ask() == ("planned", set())
     cluster.kill(other)
     outcome, blockers = ask()

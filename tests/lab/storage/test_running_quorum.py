@@ -74,7 +74,7 @@ def test_voter_that_was_never_started_is_formatted_while_the_others_lead(
     rmtree(cluster.disks.log_dir(late))
     for number in cluster.controller_ids[:-1]:
         cluster.node(number).start()
-    cluster.wait_for(lambda: cluster.leader() > 0, "a leader")
+    cluster.wait_for(lambda: cluster.leader_now() > 0, "a leader")
     words = ("-t", cluster.cluster_id, "-c", cluster.config_file(late), "--kafka-version", "4.3.1", "-o", "json")
     run = kafkactl("storage", "ensure", *words, "--initial-controllers", voters)
     assert (run.code, run.json["outcome"]) == (0, "done"), run.stdout

@@ -53,7 +53,7 @@ def test_first_leaders_without_a_majority_found_nothing(
         others = [id for id in cluster.controller_ids if id != led[0]]
         for id in others:
             cluster.node(id).start()
-        cluster.wait_for(lambda: cluster.leader() in others, "a leader of the others", 120)
+        cluster.wait_for(lambda: cluster.leader_now() in others, "a leader of the others", 120)
         cluster.wait_for(
             lambda: "FeatureLevelRecord" in kafkactl("log", "dump", logs[others[0]]).stdout, "founded", 120
         )

@@ -59,7 +59,7 @@ def test_quorum_is_recovered_with_new_addresses(kafkactl: Cli, new_cluster: Call
         cluster.node(id).start()
         cluster.wait_for(lambda id=id: answers_api_versions(*cluster.node(id).address), f"{id} answers", 120)  # type: ignore[misc]
     time.sleep(NO_LEADER_S)
-    assert cluster.leader() == -1
+    assert cluster.leader_now() == -1
     shown = [word for id in cluster.controller_ids for word in ("--log-dir", cluster.disks.log_dir(id))]
     addresses = ",".join(str(cluster.controller_address(id)) for id in cluster.controller_ids)
 
@@ -92,7 +92,7 @@ def test_quorum_is_recovered_with_new_addresses(kafkactl: Cli, new_cluster: Call
     own = {"log.dirs": str(target), "controller.quorum.bootstrap.servers": str(cluster.controller_address(1))}
     write_config(cluster.config_file(1), kept[1] | own)
     cluster.node(1).start().wait_ready(60)
-    cluster.wait_for(lambda: cluster.leader() == 1, "the recovered controller leads", 120)
+    cluster.wait_for(lambda: cluster.leader_now() == 1, "the recovered controller leads", 120)
     assert has_value(kafkactl, "--from-cluster", "--bootstrap-controller", cluster.controller_address(1))
     cluster.kill(1)
 
@@ -101,7 +101,7 @@ def test_quorum_is_recovered_with_new_addresses(kafkactl: Cli, new_cluster: Call
     with forwarded(moved):
         for id in cluster.controller_ids:
             cluster.node(id).start()
-        cluster.wait_for(lambda: cluster.leader() in cluster.controller_ids, "a leader through the old ports", 120)
+        cluster.wait_for(lambda: cluster.leader_now() in cluster.controller_ids, "a leader through the old ports", 120)
         cluster.wait_for(lambda: voters_ports(cluster) == cluster.disks.controller_ports, "new addresses", 120)
         cluster.kill(*cluster.controller_ids)
     cluster.start()

@@ -48,7 +48,9 @@ def _two_histories(cluster: KafkaCluster, *, while_running: bool) -> None:
         shutil.copytree(copy, cluster.disks.log_dir(id))
     for id in RESTORED:
         cluster.node(id).start()
-    cluster.wait_for(lambda: cluster.leader() in RESTORED and cluster.commits(), "a leader of the older copies", 120)
+    cluster.wait_for(
+        lambda: cluster.leader_now() in RESTORED and cluster.commits(), "a leader of the older copies", 120
+    )
 
 
 def _diffs(kafkactl: Cli, step: str, *more: object) -> list[str]:

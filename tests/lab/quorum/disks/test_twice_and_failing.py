@@ -21,7 +21,6 @@ RELEASES = ("3.9.2", "4.3.1")
 RECORDS = 20
 pytestmark = [
     pytest.mark.campaign,
-    pytest.mark.timeout(600),
 ]
 
 
@@ -117,6 +116,6 @@ def test_link_to_nothing_is_a_missing_file_for_kafka(
     assert [finding["id"] for finding in verified["findings"]].count("dangling-link") == 2
     assert verified["will_start"] is True
     cluster.start(1)
-    cluster.wait_for(lambda: cluster.leader() == 1, "the controller leads")
+    cluster.wait_for(lambda: cluster.leader_now() == 1, "the controller leads")
     cluster.stop(1)
     assert (state.is_symlink(), first.is_symlink()) == (False, True)
