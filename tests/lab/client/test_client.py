@@ -45,7 +45,7 @@ UPDATE_FEATURES, DESCRIBE_QUORUM = 57, 55
 QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
 
 
-def deadline(duration_ms: float = 10_000) -> Deadline:
+def deadline(duration_ms: float = 60_000) -> Deadline:
     return Deadline.after(duration_ms, SystemClock())
 
 
@@ -144,7 +144,7 @@ def test_active_controller_is_found_from_its_follower(
 
 def _registered(client: Client, count: int) -> ClusterView:
     """Return the view with all nodes: a controller that has just started refuses (35), then names no node, then all."""
-    until = deadline(10_000)
+    until = deadline()
     while not until.passed:
         with contextlib.suppress(UnreachableError):
             view = client.cluster()
@@ -158,7 +158,18 @@ def _partitions(client: Client, addresses: dict[int, Address]) -> list[object]:
     def ask(address: Address, _: Deadline) -> Response:
         return client.ask_node(address, "DescribeQuorum", QUORUM)
 
-    return list(all_at_once(list(addresses.values()), ask, deadline(10_000)).values())
+    return list(all_at_once(list(addresses.values()), ask, deadline()).values())
+
+
+def _patient(client: Client) -> ClusterView:
+    """Return the view of a client whose limits are those for a node that hangs: a busy one may answer late as well."""
+    until = deadline()
+    while True:
+        try:
+            return client.cluster()
+        except UnreachableError:
+            if until.passed:
+                raise
 
 
 def test_paused_and_killed_nodes_are_reported(
@@ -167,7 +178,7 @@ def test_paused_and_killed_nodes_are_reported(
     with combined_node("4.4.0", storage_tool, tmp_path, free_port) as (node, broker, controller):
         limits = Limits(timeout_ms=1500, request_timeout_ms=1000)
         with Client([broker], Role.BROKER, limits=limits) as client:
-            assert client.cluster().cluster_id == CLUSTER_ID
+            assert _patient(client).cluster_id == CLUSTER_ID
             node.pause()
             update = {"timeoutMs": 5000, "FeatureUpdates": [], "ValidateOnly": True}
             with pytest.raises(UnknownOutcomeError) as lost:
@@ -177,9 +188,7 @@ def test_paused_and_killed_nodes_are_reported(
                 client.cluster()
             assert silent.value.id == "connection-timed-out"
             node.resume()
-            # The default limits: a node that was paused answers late on a busy machine.
-            with Client([broker], Role.BROKER) as patient:
-                assert patient.cluster().cluster_id == CLUSTER_ID
+            assert _patient(client).cluster_id == CLUSTER_ID
             with Client([broker], Role.CONTROLLER) as wrong, pytest.raises(UnreachableError) as caught:
                 wrong.find_leader()
             assert caught.value.id == "wrong-endpoint-type"
@@ -195,7 +204,7 @@ def test_paused_and_killed_nodes_are_reported(
 def test_request_over_a_failing_network_is_sent_at_most_once(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort
 ) -> None:
-    limits = Limits(timeout_ms=4000, request_timeout_ms=500, backoff=Backoff(first_ms=1, rounds=3))
+    limits = Limits(timeout_ms=12_000, request_timeout_ms=2_000, backoff=Backoff(first_ms=1, rounds=3))
     update = {"timeoutMs": 5000, "FeatureUpdates": [], "ValidateOnly": True}
     with combined_node("4.4.0", storage_tool, tmp_path, free_port) as (_, broker, controller):
         for address, role in ((broker, Role.BROKER), (controller, Role.CONTROLLER)):

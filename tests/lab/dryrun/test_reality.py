@@ -59,7 +59,6 @@ def proved(title: str, experiment: Callable[[], Sequence[tuple[str, bool]]]) -> 
     assert [name for name, right in found if not right] == []
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "release, count", [("4.3.1", len(SAMPLE)), pytest.param("3.9.2", 3, marks=pytest.mark.campaign)]
 )
@@ -144,7 +143,6 @@ def test_predictions_of_clean_returns_are_true(
 
 
 @pytest.mark.campaign
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
 def test_predictions_of_growth_are_true(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
     # The scenario `growth`, by the settings of the controller's own file.
@@ -180,7 +178,6 @@ def test_predictions_of_levels_are_true(
 
 
 @pytest.mark.campaign
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1", "4.4.0"])
 def test_predictions_of_voters_are_true(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
     # The scenario `controllers`, up to a quorum that never commits again.
@@ -190,7 +187,6 @@ def test_predictions_of_voters_are_true(new_cluster: ClusterOf, storage_tool: St
 
 
 @pytest.mark.campaign
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
 def test_committed_records_of_real_voters_are_proved(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str
@@ -202,7 +198,6 @@ def test_committed_records_of_real_voters_are_proved(
 
 
 @pytest.mark.campaign
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("gone", ["alice", "bob@x.com", "carol"])
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1", "4.4.0"])
 def test_forgotten_users_of_a_restart_are_predicted(

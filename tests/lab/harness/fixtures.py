@@ -14,6 +14,8 @@ from tests.lab.harness.storage_tool import StorageToolServer
 
 LAB = Path(__file__).parents[1]
 FAILED = LAB / ".failed"
+LIMIT_S = 1800
+"""Time of a test whose nodes start and wait beside others on a busy machine; what hangs is to end all the same."""
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +49,9 @@ def free_port() -> Iterator[Callable[[], int]]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test under ``tests/lab``: each needs the lab; what fails there is run once more (decision 16).
+    """Mark every test under ``tests/lab``: each needs the lab, and has the time that a busy machine takes.
+
+    What fails there is run once more (decision 16).
 
     Tests that share clusters run one after the other, so that no cluster is kept for later ones.
     """
@@ -56,8 +60,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if in_lab[item.path]:
             item.add_marker(pytest.mark.lab)
-        if item.get_closest_marker("lab") and not item.get_closest_marker("campaign"):
-            item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=2))
+        if not item.get_closest_marker("lab") or item.get_closest_marker("campaign"):
+            continue
+        item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=2))
+        limit = item.get_closest_marker("timeout")
+        if limit is None or limit.args[0] < LIMIT_S:
+            item.add_marker(pytest.mark.timeout(LIMIT_S), append=False)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -70,7 +70,7 @@ def filler(seconds: float) -> subprocess.Popen[str]:
 
 def test_cache_is_filled_once_by_two_processes(own_cache: Path) -> None:
     fillers = [filler(0.3), filler(0.3)]
-    said = sorted(process.communicate(timeout=30)[0] for process in fillers)
+    said = sorted(process.communicate(timeout=120)[0] for process in fillers)
     assert said == ["done\n", "half\ndone\n"]
 
 
@@ -79,7 +79,7 @@ def test_killed_fill_leaves_nothing_that_counts_and_the_next_one_tidies_up(own_c
     assert killed.stdout is not None
     assert killed.stdout.readline() == "half\n"
     killed.send_signal(signal.SIGKILL)
-    killed.communicate(timeout=30)
+    killed.communicate(timeout=120)
     assert not (own_cache / "x").exists()
     begun = time.monotonic()
     assert (cache.folder("x", "wish", write_once) / "file").is_file()

@@ -19,7 +19,6 @@ def classes_of(release: str) -> set[str]:
     return names
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("release", releases.VERSIONS)
 def test_jars_of_every_release_are_there(release: str) -> None:
     classes = classes_of(release)

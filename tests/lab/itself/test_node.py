@@ -45,12 +45,12 @@ def test_node_starts_answers_pauses_and_stops(
 ) -> None:
     node = KafkaNode(release, combined(tmp_path, free_port, dynamic=True), tmp_path)
     with formatted(storage_tool, node, ["--standalone"]):
-        assert node.outcome(60).kind == "started"
+        assert node.outcome(120).kind == "started"
         node.pause()
         assert node.alive
         assert not probe.answers_api_versions(*node.address, timeout_s=0.3)
         node.resume()
-        node.wait_ready(10)
+        node.wait_ready()
         assert node.stop() == 128 + signal.SIGTERM, "the JVM's exit code of an orderly end by SIGTERM"
         assert "shut down completed" in node.log_text()
         assert (node.alive, node.ready()) == (False, False)
@@ -82,13 +82,13 @@ def test_controller_and_separate_broker_are_started(
     broker = formatted(storage_tool, KafkaNode("4.4.0", settings, tmp_path))
     with controller, broker:
         assert broker.start().outcome(3).kind == "hangs", "no controller to register with"
-        assert controller.outcome(60).kind == "started"
-        assert broker.outcome(60).kind == "started"
+        assert controller.outcome(120).kind == "started"
+        assert broker.outcome(120).kind == "started"
 
 
 def test_unformatted_node_exits_with_its_reason(lab_pool: Pool, tmp_path: Path, free_port: FreePort) -> None:
     with KafkaNode("4.4.0", combined(tmp_path, free_port), tmp_path) as node:
-        outcome = node.outcome(60)
+        outcome = node.outcome(120)
         assert (outcome.kind, outcome.exit_code) == ("exited", 1)
         assert "No readable meta.properties files found" in outcome.log
         with pytest.raises(ProcessFailed, match=r"ended with exit code 1(.|\n)*meta\.properties"):
@@ -117,7 +117,7 @@ def test_no_jvm_outlives_a_killed_test_run(lab_pool: Pool, tmp_path: Path) -> No
     assert b"QuorumPeerMain" in (jvm / "cmdline").read_bytes()
     parent.kill()
     parent.wait()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while jvm.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not jvm.exists()
@@ -149,7 +149,7 @@ def test_every_release_starts_from_what_its_own_tool_formats(
         ]
     nodes = [formatted(storage_tool, KafkaNode(release, setting, tmp_path)) for setting in settings]
     try:
-        assert [node.start().outcome(60).kind for node in nodes] == ["started"] * len(nodes)
+        assert [node.start().outcome(120).kind for node in nodes] == ["started"] * len(nodes)
     finally:
         for node in nodes:
             node.kill()

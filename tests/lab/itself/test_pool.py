@@ -65,7 +65,7 @@ def test_paused_process_is_alive_and_can_be_stopped(pool: Pool, tmp_path: Path) 
     running = sleeper(pool, tmp_path)
     running.send(signal.SIGSTOP)
     assert running.alive
-    assert running.stop(10) == -signal.SIGTERM
+    assert running.stop(60) == -signal.SIGTERM
 
 
 def test_children_are_ended_with_their_process(pool: Pool, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ from tests.lab.harness import fixtures
 fixtures.FAILED = Path(__file__).parent / "failed"
 
 def test_fails(lab_pool, tmp_path):
-    lab_pool.start(["/bin/echo", "last words"], name="talker", workdir=tmp_path, log=tmp_path / "log").wait(10)
+    lab_pool.start(["/bin/echo", "last words"], name="talker", workdir=tmp_path, log=tmp_path / "log").wait(60)
     assert False
 """
 
@@ -190,7 +190,7 @@ def test_failed_test_says_where_its_logs_are(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "test_x.py"],
         check=False,
-        cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, timeout=60,
+        cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, timeout=240,
     )  # fmt: skip
     assert run.returncode == 1, run.stdout + run.stderr
     (log,) = (tmp_path / "failed").rglob("*talker-log")

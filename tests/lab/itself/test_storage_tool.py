@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -111,7 +111,6 @@ def test_served_tool_equals_a_jvm_of_its_own(
 
 
 @pytest.mark.campaign
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("release", releases.VERSIONS)
 def test_served_tool_equals_a_jvm_of_its_own_in_every_case(
     storage_tool: StorageToolServer, disk: Disk, release: str
@@ -125,12 +124,15 @@ def test_run_is_fast_once_its_release_is_warm(storage_tool: StorageToolServer, d
     disk.reset()
     arguments = ["info", "-c", str(disk.files["FORMATTED"])]
     storage_tool.run(releases.NEWEST, arguments)
-    times = []
-    for _ in range(10):
+
+    def seconds(run: Callable[[], ToolResult]) -> float:
         begun = time.perf_counter()
-        assert storage_tool.run(releases.NEWEST, arguments).exit_code == 0
-        times.append(time.perf_counter() - begun)
-    assert min(times) < 0.15
+        assert run().exit_code == 0
+        return time.perf_counter() - begun
+
+    # A JVM of its own takes twenty times as long, on a busy machine as on an idle one.
+    served = min(seconds(lambda: storage_tool.run(releases.NEWEST, arguments)) for _ in range(10))
+    assert served < seconds(lambda: run_separately(releases.NEWEST, STORAGE_TOOL, arguments)) / 3
 
 
 def test_random_uuid_prints_another_id_each_time(storage_tool: StorageToolServer) -> None:

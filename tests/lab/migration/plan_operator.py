@@ -19,7 +19,7 @@ from kafkactl.migration.steps.table import observed_state
 from tests.lab.migration.cluster import MigrationCluster
 
 _PHASES = {File.ORIGINAL: "zk", File.MIGRATION: "migration", File.KRAFT: "kraft", File.FINAL: "final"}
-STEP_S = 90.0
+STEP_S = 180.0
 Plan = Callable[[Observation, Inventory], Way]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pytest
-
 from kafkactl.core.findings import Finding
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Observation
@@ -14,8 +12,6 @@ from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.migration.steps.table import observed_state
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.plan_operator import Operator, delete
-
-pytestmark = [pytest.mark.timeout(900)]
 
 
 def _in_sync(seen: Observation) -> bool:

@@ -30,7 +30,6 @@ def modes(status: dict[str, Any]) -> list[str]:
     return [broker["mode"] for broker in status["observed"]["brokers"]]
 
 
-@pytest.mark.timeout(900)
 def test_runbook_is_followed_forward_back_and_to_the_end(tmp_path: Path) -> None:
     # Kafka 3.9.2, two brokers, every line of docs/migration.md, and a canary that writes through all of it.
     #
@@ -88,7 +87,6 @@ def said(line: Line) -> list[str]:
 
 
 @pytest.mark.campaign
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("release", ["3.7.2", "3.8.1", "3.9.2"])
 def test_cluster_with_data_of_every_kind_is_migrated(release: str, tmp_path: Path) -> None:
     with MigrationCluster(release, tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
@@ -213,7 +211,6 @@ def test_cluster_is_migrated_after_a_rollback_from_every_state(release: str, tmp
 
 
 @pytest.mark.campaign
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("then", ["run", "rollback"])
 def test_driver_that_is_killed_is_resumed(then: str, tmp_path: Path) -> None:
     # SIGKILL as soon as the journal has so many entries; the next run gets there.

@@ -59,7 +59,6 @@ def refused(driven: Driven, inventory: str, id: str, commands: tuple[tuple[str, 
         driven.inventory = own
 
 
-@pytest.mark.timeout(600)
 def test_another_clusters_nodes_are_not_touched(tmp_path: Path) -> None:
     # Foreign, swapped, missing: refused by every command; and a port that is invalid gives no quorum.
     with (
@@ -103,7 +102,6 @@ def test_another_clusters_nodes_are_not_touched(tmp_path: Path) -> None:
         assert [cluster.node(id).alive for id in cluster.broker_ids] == [True, True]
 
 
-@pytest.mark.timeout(600)
 def test_all_controllers_are_started_and_one_driver_drives(tmp_path: Path) -> None:
     # `run --until M3` starts three controllers; a second driver is refused, and a killed one resumes at once.
     with MigrationCluster("3.9.2", tmp_path, brokers=2, controllers=3) as cluster, FaultyDriven(cluster) as driven:
@@ -138,7 +136,6 @@ def test_all_controllers_are_started_and_one_driver_drives(tmp_path: Path) -> No
 
 
 @pytest.mark.campaign
-@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("release", "controllers"), [("3.6.2", 1), ("3.7.2", 3), ("3.9.2", 3)])
 def test_every_release_says_who_it_is(release: str, controllers: int, tmp_path: Path) -> None:
     # With what its protocol has, at M3 and at M7: nothing to object of a cluster that is as the inventory says.
@@ -166,7 +163,6 @@ def _is_itself(driven: Driven, folder: Path) -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 2.0, 3.0, 5.0])
 def test_broker_that_exits_before_a_restart_stops_the_roll(seconds: float, tmp_path: Path) -> None:
     # Killed just before the next broker would be stopped, while ZooKeeper still has its session and the ISR has it.

@@ -23,7 +23,6 @@ from tests.lab.migration.plan_operator import Operator
 from tests.lab.quorum.lost_majority import KafkaProducer, read_all
 
 pytestmark = [
-    pytest.mark.timeout(900),
     pytest.mark.campaign,
 ]
 

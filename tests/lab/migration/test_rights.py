@@ -10,8 +10,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.lab.harness import java, maven
 from tests.lab.harness.node import write_config
 from tests.lab.harness.storage_tool import JVM_OPTIONS, logging_options
@@ -62,7 +60,6 @@ def acls(cluster: MigrationCluster, server: str, address: str, *words: str, conf
     return ended.stdout + ended.stderr
 
 
-@pytest.mark.timeout(900)
 def test_missing_right_and_wrong_password_are_unknown_and_their_remedies_work(tmp_path: Path) -> None:
     cluster = MigrationCluster("3.9.2", tmp_path, brokers=2, broker_settings=_SECURED, controller_settings=_SECURED)
     with cluster, Driven(cluster) as driven:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from pathlib import Path
-
-import pytest
 
 from kafkactl.core.findings import Finding
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Observation
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.plan_operator import Operator, delete
-
-pytestmark = [pytest.mark.timeout(900)]
 
 _TOPICS = ("before", "after", "whole", "meta")
 _SET = re.compile(r"set /kafka(?P<path>\S+) '(?P<data>[^']*)'")
@@ -38,6 +35,11 @@ def _carry_out(cluster: MigrationCluster, finding: Finding) -> None:
     _write_znode(cluster, command["data"].encode(), command["path"])
 
 
+def _has_id(cluster: MigrationCluster, topic: str) -> bool:
+    held = cluster.znode(f"/brokers/topics/{topic}")
+    return held is not None and "topic_id" in json.loads(held.data)
+
+
 def _elect(cluster: MigrationCluster) -> None:
     before = cluster.znode("/controller")
     assert before is not None
@@ -48,7 +50,8 @@ def _elect(cluster: MigrationCluster) -> None:
         return held is not None and held.czxid != before.czxid
 
     cluster.wait_for(elected, "elected another controller")
-    time.sleep(3)
+    cluster.wait_for(lambda: all(_has_id(cluster, topic) for topic in _TOPICS), "gave each topic an id")
+    time.sleep(3)  # and the brokers have them
 
 
 def _counts(cluster: MigrationCluster) -> list[int]:

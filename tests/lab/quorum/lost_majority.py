@@ -107,7 +107,7 @@ def lose_majority(cluster: KafkaCluster, *, brokers_die: bool = True, restarts: 
 @contextmanager
 def admin(cluster: KafkaCluster) -> Iterator[KafkaAdminClient]:
     """Yield an administrator's client."""
-    client = KafkaAdminClient(bootstrap_servers=_alive(cluster), request_timeout_ms=20_000)
+    client = KafkaAdminClient(bootstrap_servers=_alive(cluster), request_timeout_ms=60_000)
     try:
         yield client
     finally:
@@ -151,11 +151,11 @@ def produce(cluster: KafkaCluster, counts: Mapping[tuple[str, int], int]) -> Non
         for number in range(count)
     ]
     for future in sent:
-        future.get(timeout=60)
+        future.get(timeout=120)
     producer.close()
 
 
-def read_all(cluster: KafkaCluster, topics: tuple[str, ...], timeout_s: float = 40) -> Records:
+def read_all(cluster: KafkaCluster, topics: tuple[str, ...], timeout_s: float = 120) -> Records:
     """Return every record of these topics with its offset, from the beginning to the end."""
     consumer = KafkaConsumer(bootstrap_servers=_alive(cluster), auto_offset_reset="earliest", enable_auto_commit=False)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -151,7 +150,6 @@ def test_controller_below_4_4_stays(kafkactl: Kafkactl, new_cluster: ClusterOf, 
     cluster.start()
     cluster.add_controller(2)
     cluster.wait_complete()
-    began = time.monotonic()
     cluster.kill(2)
     run = unregister(kafkactl, cluster, 2, "--yes")
     assert run.code == 3
@@ -160,4 +158,3 @@ def test_controller_below_4_4_stays(kafkactl: Kafkactl, new_cluster: ClusterOf, 
         "node id 2"
         in next(finding for finding in run.json["findings"] if finding["id"].endswith("unregistered"))["next_step"]
     )
-    assert time.monotonic() - began < 20

@@ -35,7 +35,7 @@ def create_topics(
     from kafka import KafkaAdminClient
 
     servers = cluster.bootstrap_server.split(",")
-    client = KafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=20_000, **login)
+    client = KafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=60_000, **login)
     try:
         client.create_topics(
             {

@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.roll.rolled import Rolled
 from tests.lab.roll.rolling import (
@@ -23,8 +21,6 @@ from tests.lab.roll.rolling import (
     stops,
     wait_until_quiet,
 )
-
-pytestmark = pytest.mark.timeout(600)
 
 
 def test_driver_killed_between_two_stops_of_a_batch_is_resumed(new_cluster: Callable[..., KafkaCluster]) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.roll.rolled import Rolled
 from tests.lab.roll.rolling import ACCEPTED, ids, next_words, wait_until_quiet
 
-pytestmark = pytest.mark.timeout(600)
 NEW = "group.coordinator.append.linger.ms=-1\n"
 """A line that 4.3.1 accepts and 3.9.2 refuses."""
 

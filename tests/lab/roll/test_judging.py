@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from kafkactl.features.api import change_levels, feature_request
 from kafkactl.roll.api import RollRequest, check, load_observation, plan, status
 from kafkactl.roll.observation import RollObservation
@@ -59,7 +57,6 @@ def settle(cluster: KafkaCluster, judge: Judge, to: str | None = None) -> RollOb
     return found[-1]
 
 
-@pytest.mark.timeout(900)
 def test_upgrade_in_the_middle_is_judged_as_kafka_acts(
     new_cluster: Callable[..., KafkaCluster], tmp_path: Path
 ) -> None:
@@ -124,7 +121,6 @@ def down_brokers(seen: RollObservation) -> set[int]:
     return {id for id, broker in seen.log.image.brokers.items() if broker.fenced}
 
 
-@pytest.mark.timeout(900)
 def test_forecast_of_a_start_is_what_kafka_does(new_cluster: Callable[..., KafkaCluster], tmp_path: Path) -> None:
     # A stored topic setting, a raised level, and the way down: each forecast is followed by the start itself.
     cluster = new_cluster(OLD, controllers=1, brokers=1).start()
@@ -168,7 +164,6 @@ def _raise_level(cluster: KafkaCluster) -> None:
         assert change_levels(client, feature_request("upgrade", metadata="4.3")).outcome == "done"
 
 
-@pytest.mark.timeout(900)
 def test_broker_that_hangs_below_a_raised_level_is_not_back(
     new_cluster: Callable[..., KafkaCluster], tmp_path: Path
 ) -> None:

@@ -23,7 +23,6 @@ from tests.lab.roll.rolling import (
     wait_until_stopping,
 )
 
-pytestmark = pytest.mark.timeout(600)
 NewCluster = Callable[..., KafkaCluster]
 
 
@@ -83,7 +82,7 @@ def _delete_topic(cluster: KafkaCluster, name: str) -> None:
     """Delete a topic; the answer comes after the record is committed."""
     from kafka import KafkaAdminClient
 
-    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_server.split(","), request_timeout_ms=20_000)
+    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_server.split(","), request_timeout_ms=60_000)
     try:
         client.delete_topics([name])
     finally:

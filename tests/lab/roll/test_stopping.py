@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.roll.rolled import Rolled
 from tests.lab.roll.rolling import ACCEPTED, create_topics, ids, stops, wait_until_quiet
-
-pytestmark = pytest.mark.timeout(600)
 
 
 def test_broker_that_is_paused_in_a_soak_stops_the_run_before_the_next_stop(

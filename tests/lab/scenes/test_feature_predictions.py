@@ -47,7 +47,7 @@ EVERY = [
 
 
 def deadline() -> Deadline:
-    return Deadline.after(10_000, SystemClock())
+    return Deadline.after(60_000, SystemClock())
 
 
 def observed(versions: NodeVersions) -> ClusterState:

@@ -33,7 +33,7 @@ from tests.lab.storage.verify_cases import CASES, REPRESENTATIVES, Case
 from tests.lab.storage.verify_disks import Disks, lock_held
 
 PROOF = Path(__file__).parents[3] / "docs" / "proof" / "verify.md"
-WAITS_S, STARTS_S, SAYS_LATER_S = 15.0, 90.0, 20.0
+WAITS_S, STARTS_S, SAYS_LATER_S = 15.0, 120.0, 60.0
 OTHER_THREAD = "Tried to apply FeatureLevelRecord FeatureLevelRecord(name='metadata.version'"
 ALL_CASES = (*CASES, *SETTING_CASES)
 RETRIED_BOOTSTRAP = ("the default bootstrap", "the configured bootstrap")

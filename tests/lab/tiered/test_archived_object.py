@@ -16,7 +16,6 @@ from tests.lab.quorum.lost_majority import KafkaError, read_all
 from tests.lab.tiered.cluster import TieredBroker
 
 pytestmark = [
-    pytest.mark.timeout(600),
     pytest.mark.campaign,
 ]
 ORDERS, COUNT, NODE = "orders", 100, 1

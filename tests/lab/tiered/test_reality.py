@@ -20,7 +20,6 @@ FEW = (
 FEWER = ("healthy", "killed after the upload")
 
 
-@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     "release, names, returns",
     [("4.3.1", FEW, True), pytest.param("3.9.2", FEWER, False, marks=pytest.mark.campaign)],

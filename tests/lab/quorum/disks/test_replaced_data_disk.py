@@ -16,7 +16,6 @@ from tests.lab.quorum.lost_majority import KafkaConsumer, TopicPartition, admin,
 Cli = Callable[..., Run]
 pytestmark = [
     pytest.mark.campaign,
-    pytest.mark.timeout(600),
 ]
 TOPIC, PARTITIONS, BEFORE, AFTER = "orders", 12, 50, 20
 
