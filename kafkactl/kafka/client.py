@@ -102,6 +102,7 @@ class Client(Closing):
         self._randomness = randomness or _random
         self._lines: dict[Address, Line] = {}
         self._lines_lock = threading.Lock()
+        self._is_closed = False
         self._leader: Address | None = None
         self._silent: set[Address] = set()
 
@@ -132,10 +133,10 @@ class Client(Closing):
         return made
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and each that a thread which still waits for an answer opens later."""
         with self._lines_lock:
-            lines, self._lines = list(self._lines.values()), {}
-        for line in lines:
+            self._is_closed = True
+        for line in self._lines.values():
             line.hang_up()
 
     @property
@@ -414,6 +415,8 @@ class Client(Closing):
 
     def _line(self, address: Address) -> Line:
         with self._lines_lock:
+            if self._is_closed and address not in self._lines:
+                return Line(is_closed=True)
             return self._lines.setdefault(address, Line())
 
     def _connected(self, line: Line, address: Address, deadline: Deadline, *, role: Role | None = None) -> Connection:

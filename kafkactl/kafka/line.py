@@ -20,11 +20,11 @@ class Line:
 
     __slots__ = ("connection", "is_closed", "lock", "silences")
 
-    def __init__(self) -> None:  # in Python 3.13 a dataclass would import `inspect`: 10 ms
+    def __init__(self, *, is_closed: bool = False) -> None:  # in Python 3.13 a dataclass would import `inspect`: 10 ms
         self.lock = threading.Lock()
         self.connection: Connection | None = None
         self.silences = 0  # attempts in a row in which the node did not answer in time
-        self.is_closed = False
+        self.is_closed = is_closed
 
     @contextlib.contextmanager
     def held(self, address: Address, deadline: Deadline) -> Iterator[None]:
