@@ -100,7 +100,7 @@ class FakeBroker(Listening):
             connection = plain
             if self.tls is not None:
                 connection = self.tls.wrap_socket(plain, server_side=True)
-                self._sockets.append(connection)
+                self._keep(connection)
             try:
                 self._converse(connection)
             finally:

@@ -18,6 +18,7 @@ class Listening:
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = [self._listener]
+        self._sockets_lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self.ended = threading.Event()
 
@@ -34,17 +35,27 @@ class Listening:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.ended.set()
+        with self._sockets_lock:
+            self.ended.set()
         for item in self._sockets:
             with contextlib.suppress(OSError):
                 item.shutdown(socket.SHUT_RDWR)
             item.close()
         for thread in self._threads:
-            thread.join(5)
+            thread.join(60)
 
     def _welcome(self, connection: socket.socket) -> None:
         """Handle a connection; overridden by subclasses."""
         connection.close()
+
+    def _keep(self, connection: socket.socket) -> None:
+        """Leave a socket to the end of the block. Close it and raise OSError if that has come."""
+        with self._sockets_lock:
+            if not self.ended.is_set():
+                self._sockets.append(connection)
+                return
+        connection.close()
+        raise OSError("the block has ended")
 
     def _spawn(self, work: Callable[..., None], *arguments: Any) -> None:
         thread = threading.Thread(target=work, args=arguments, daemon=True)
@@ -55,7 +66,7 @@ class Listening:
         while True:
             try:
                 connection, _ = self._listener.accept()
-                self._sockets.append(connection)
+                self._keep(connection)
                 self._welcome(connection)
             except OSError:
                 return

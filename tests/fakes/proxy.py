@@ -108,7 +108,7 @@ class FaultyProxy(Listening):
 
     def _welcome(self, connection: socket.socket) -> None:
         node = socket.create_connection((self._node.host, self._node.port))
-        self._sockets.append(node)
+        self._keep(node)
         self._spawn(self._carry, _Pair(connection, node))
 
     def _carry(self, pair: _Pair) -> None:

@@ -87,7 +87,7 @@ class _Door(FaultyProxy):
 
     def come_back(self, address: Address) -> None:
         self._listener = socket.create_server((address.host, address.port))
-        self._sockets = [self._listener]
+        self._sockets.append(self._listener)
         self._spawn(self._accept)
 
 

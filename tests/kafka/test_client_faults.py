@@ -7,15 +7,19 @@ from typing import Any
 
 import pytest
 
+from kafkactl.change.clock import Deadline
 from kafkactl.commands.demo.broker import SILENCE, FakeBroker
 from kafkactl.core.errors import UnknownOutcomeError, UnreachableError
 from kafkactl.core.values import ZERO_UUID, Role
+from kafkactl.kafka import client as clients
 from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.connection import Access, Connection
 from kafkactl.kafka.retries import Backoff
+from kafkactl.net.transport import Address
 from kafkactl.protocol.schema.definitions import message
 from tests.fakes.proxy import Fault, FaultyProxy
 
-LIMITS = Limits(timeout_ms=4000, request_timeout_ms=400, backoff=Backoff(first_ms=1, rounds=3))
+LIMITS = Limits(timeout_ms=4000, request_timeout_ms=1000, backoff=Backoff(first_ms=1, rounds=3))
 VOTER = {"VoterId": 3, "VoterDirectoryId": ZERO_UUID}
 CHANGES: dict[str, dict[str, Any]] = {
     "UpdateFeatures": {"timeoutMs": 1000, "FeatureUpdates": []},
@@ -113,3 +117,22 @@ def test_greeting_in_another_language_ends_it() -> None:
         with pytest.raises(UnreachableError) as caught:
             client.ask_active_controller("UpdateFeatures", CHANGES["UpdateFeatures"], changes=True)
         assert (caught.value.id, node.names()) == ("not-kafka", [])
+
+
+def test_connection_to_another_node_that_is_opened_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A thread that waits for one node goes on to the next one after the command has closed the client.
+    opened: list[Connection] = []
+    connect = clients.connect
+
+    def connected(address: Address, access: Access, deadline: Deadline) -> Connection:
+        opened.append(connect(address, access, deadline))
+        return opened[-1]
+
+    monkeypatch.setattr(clients, "connect", connected)
+    with FakeBroker() as first, FakeBroker() as second:
+        with Client([first.address, second.address], Role.BROKER, limits=LIMITS) as client:
+            client.cluster()
+        with pytest.raises(UnreachableError):
+            client.ask_node(second.address, "DescribeCluster", {})
+    assert opened[1:]
+    assert all(connection.is_stale(0) for connection in opened)
