@@ -163,7 +163,7 @@ def test_file_system_without_locks_can_be_written_to(tmp_path: Path, monkeypatch
     (tmp_path / ".x.dddddddd.tmp").touch(mode=0o600)
     begun = time.monotonic()
     whole_file.write_whole(tmp_path / "x", b"whole", mode=0o640)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60
     assert (tmp_path / ".x.dddddddd.tmp").exists(), "whether it is written to cannot be seen"
 
 

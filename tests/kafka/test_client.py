@@ -123,7 +123,7 @@ class TestTheActiveController:
         began = time.monotonic()
         with running(silent, leader), client_of(silent, leader, limits=Limits()) as client:
             assert client.find_leader() == leader.address
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30
 
     def test_slow_node_is_waited_for_longer_each_time(self, monkeypatch) -> None:
         monkeypatch.setattr(clients, "_CONTACT_MS", 20.0)

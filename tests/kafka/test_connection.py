@@ -20,7 +20,7 @@ CLUSTER = {"ClusterId": "abc", "ControllerId": 3}
 UPDATE = {"timeoutMs": 1000, "FeatureUpdates": []}
 
 
-def deadline(duration_ms: float = 5000) -> Deadline:
+def deadline(duration_ms: float = 60_000) -> Deadline:
     return Deadline.after(duration_ms, SystemClock())
 
 

@@ -39,7 +39,7 @@ _STAT = struct.pack(">qqqqiiiqiiq", 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0)  # of a zno
 _DATA = struct.pack(">i", 2) + b"{}" + _STAT
 
 
-def deadline(duration_ms: float = 2_000) -> Deadline:
+def deadline(duration_ms: float = 60_000) -> Deadline:
     return Deadline.after(duration_ms, SystemClock())
 
 
@@ -172,16 +172,18 @@ def _token_error(url: str) -> KafkactlError:
     return caught.value
 
 
-def read(talker: ZooKeeperTalker, capfd: pytest.CaptureFixture[str], *, with_login: bool = False) -> KafkactlError:
-    """Return the tree, within 600 ms; what stops it, without a traceback of any thread."""
+def read(
+    talker: ZooKeeperTalker, capfd: pytest.CaptureFixture[str], *, with_login: bool = False, session_ms: float = 600
+) -> KafkactlError:
+    """Return what stops the reading of a tree, within 600 ms, without a traceback of any thread."""
     login = zookeeper_settings({"zookeeper.sasl.jaas.config": f'{DIGEST} username="a" password="{SECRET}";'})
     began = time.monotonic()
     with (
         pytest.raises(KafkactlError) as caught,
-        open_zookeeper(talker.address, settings=login if with_login else None, timeout_ms=600) as zookeeper,
+        open_zookeeper(talker.address, settings=login if with_login else None, timeout_ms=session_ms) as zookeeper,
     ):
-        zookeeper.read_tree()
-    assert time.monotonic() - began < 60
+        zookeeper.read_tree(deadline=Deadline.after(600, SystemClock()))
+    assert time.monotonic() - began < 120
     captured = capfd.readouterr()
     assert "Traceback" not in captured.err + captured.out
     assert SECRET not in str(caught.value.to_dict())
@@ -236,7 +238,7 @@ class EndlessTree(ZooKeeperTalker):
 def test_tree_without_end_is_ended_by_time(found: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> None:
     with EndlessTree() as talker:
         talker.children = found
-        error = read(talker, capfd)
+        error = read(talker, capfd, session_ms=60_000)
     assert error.id in ("zookeeper-timed-out", "zookeeper-tree-too-large", "zookeeper-answer-unreadable"), error.id
     assert error.id != "zookeeper-answer-unreadable" or "" in found or "/" in "".join(found)
 

@@ -18,7 +18,7 @@ from kafkactl.net.transport import Address
 from tests.net.certificates import PASSWORD, Authority, Identity
 
 
-def deadline(duration_ms: float = 5000) -> Deadline:
+def deadline(duration_ms: float = 60_000) -> Deadline:
     return Deadline.after(duration_ms, SystemClock())
 
 

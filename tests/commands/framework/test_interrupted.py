@@ -43,7 +43,7 @@ def test_read_only_command_reports_no_sent_request(kafkactl: Callable[..., Run])
 
 def test_change_that_was_sent_is_not_denied(kafkactl: Callable[..., Run]) -> None:
     with FakeBroker() as broker:
-        deadline = Deadline.after(5_000, SystemClock())
+        deadline = Deadline.after(60_000, SystemClock())
         with connect(broker.address, Access(), deadline) as opened:
             opened.ask(
                 "ApiVersions",

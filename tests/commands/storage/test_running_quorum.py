@@ -71,7 +71,7 @@ def test_former_voter_with_a_blank_disk_is_not_formatted(
         assert (run.code, run.json["outcome"], blockers(run)) == (3, "refused", ["quorum-already-runs"]), run.json
         assert "--no-initial-controllers" in found(run)["next_step"]
     assert not list(tmp_path.glob("d1/*"))
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
 
 
 def test_static_voter_with_a_blank_disk_names_the_options_that_confirm_it(quorum: FakeQuorum, blank: Format) -> None:

@@ -28,7 +28,7 @@ SECRET = "hunter2"
 MODULES = {"PLAIN": "plain.PlainLoginModule", "OAUTHBEARER": "oauthbearer.OAuthBearerLoginModule"}
 
 
-def deadline(duration_ms: float = 5000) -> Deadline:
+def deadline(duration_ms: float = 60_000) -> Deadline:
     return Deadline.after(duration_ms, SystemClock())
 
 

@@ -29,7 +29,7 @@ DESCRIBE_CLUSTER, DESCRIBE_CONFIGS = 60, 32
 
 def asked(node: FakeBroker | str, *, id: int = 1) -> IdentitySeen:
     """Return what a node says, asked as the one that it should be."""
-    deadline = Deadline.after(5_000, SystemClock())
+    deadline = Deadline.after(60_000, SystemClock())
     (address,) = parse_addresses(str(node if isinstance(node, str) else node.address))
     with connect(address, Access(), deadline) as connection:
         return identify(connection, expected_id=id, cluster_id=OURS, deadline=deadline)[0]

