@@ -90,7 +90,7 @@ def client(site: Site, options: str, *, host: str = "localhost", service: str = 
     )
     found = read_client_config(text.encode(), file="client.properties")
     assert found.findings == ()
-    limits = Limits(timeout_ms=8000, request_timeout_ms=6000, backoff=Backoff(rounds=1))
+    limits = Limits(timeout_ms=60_000, request_timeout_ms=30_000, backoff=Backoff(rounds=1))
     return Client([Address(host, site.port)], Role.BROKER, access=found.access(), limits=limits)
 
 

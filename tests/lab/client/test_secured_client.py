@@ -14,6 +14,7 @@ import pytest
 
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import UnreachableError
+from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
 from kafkactl.files import processes
 from kafkactl.files.clock import SystemClock
@@ -49,23 +50,28 @@ def node(
         yield running
 
 
-def client(node: SecuredNode, listener: str, given: dict[str, str], *, protocol: str = "", host: str = "") -> Client:
+PATIENT = Limits(timeout_ms=60_000, request_timeout_ms=30_000, backoff=Backoff(rounds=1))
+
+
+def client(
+    node: SecuredNode, listener: str, given: dict[str, str], *, protocol: str = "", host: str = "",
+    limits: Limits = PATIENT,
+) -> Client:  # fmt: skip
     properties = {"security.protocol": protocol or secured.LISTENERS[listener]} | given
     text = javaproperties.dumps(properties, timestamp=False)
     config = read_client_config(text.encode("latin-1"), file="client.properties")
     assert config.findings == ()
     role = Role.CONTROLLER if listener == "CONTROLLER" else Role.BROKER
-    limits = Limits(timeout_ms=5000, request_timeout_ms=3000, backoff=Backoff(rounds=1))
     address = Address(host or "127.0.0.1", node.ports[listener])
     return Client([address], role, access=config.access(), limits=limits)
 
 
-def let_in(node: SecuredNode, listener: str, given: dict[str, str], **more: str) -> None:
+def let_in(node: SecuredNode, listener: str, given: dict[str, str], **more: Any) -> None:
     with client(node, listener, given, **more) as connected:
         assert connected.cluster().cluster_id == CLUSTER_ID
 
 
-def kept_out(node: SecuredNode, listener: str, given: dict[str, str], **more: str) -> str:
+def kept_out(node: SecuredNode, listener: str, given: dict[str, str], **more: Any) -> str:
     with client(node, listener, given, **more) as connected, pytest.raises(UnreachableError) as caught:
         connected.cluster()
     assert caught.value.exit_code == 4
@@ -110,7 +116,7 @@ class TestTls:
         opened = client(node, "TLS", node.trust | {"ssl.enabled.protocols": version})
         with opened, opened.open_connection(opened.bootstrap[0]) as connection:
             for _ in range(3):
-                connection.refresh_versions(Deadline.after(3000, SystemClock()))
+                connection.refresh_versions(Deadline.after(60_000, SystemClock()))
                 assert not connection.is_stale(0), "session tickets in between are no sign of an end"
 
     def test_inline_stores_are_accepted(self, node: SecuredNode) -> None:
@@ -271,7 +277,8 @@ def test_paused_node_is_reported_after_its_timeout(node: SecuredNode, listener: 
     node.node.pause()
     try:
         began = time.monotonic()
-        assert kept_out(node, listener, node.trust | plain("alice", ALICE)) == "connection-timed-out"
+        short = changed(PATIENT, timeout_ms=5_000, request_timeout_ms=3_000)
+        assert kept_out(node, listener, node.trust | plain("alice", ALICE), limits=short) == "connection-timed-out"
         assert time.monotonic() - began < 60
     finally:
         node.node.resume()

@@ -30,9 +30,9 @@ from tests.lab.harness.cluster_disks import Disks, Shape, shape_of
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.node import REGISTERED, STARTED, KafkaNode
 from tests.lab.harness.ports import HOST, free_port, release_port
+from tests.lab.harness.server import READY_S
 
 QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
-READY_S = 90.0
 _RESOLVED_LATER = frozenset({"cluster-not-described", "request-not-supported"})
 _POLL_S = 0.1
 _GAVE_UP = "RegistrationResponseHandler: channel manager timed out before sending the request"
@@ -249,7 +249,7 @@ class KafkaCluster:
             return False
         return True
 
-    def wait_for(self, holds: Callable[[], T], what: str, timeout_s: float = 90) -> T:
+    def wait_for(self, holds: Callable[[], T], what: str, timeout_s: float = READY_S) -> T:
         """Ask until the answer is true, and return it; LabError names what did not come.
 
         A node that does not answer, or knows no leader, says "not yet", and so does a command that prints no answer.
@@ -318,7 +318,7 @@ class KafkaCluster:
         for node_id in node_ids:
             self._nodes[node_id].kill()
 
-    def stop(self, *node_ids: int, grace_s: float = 30) -> None:
+    def stop(self, *node_ids: int, grace_s: float = 60) -> None:
         """Send SIGTERM, one after the other."""
         for node_id in node_ids:
             self._nodes[node_id].stop(grace_s)

@@ -21,6 +21,7 @@ from tests.lab.harness.storage_tool import logging_options
 
 JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 POLL_S = 0.05
+READY_S = 180.0  # on a machine on which the start of a JVM takes a minute
 
 
 class Server(abc.ABC):
@@ -106,7 +107,7 @@ class Server(abc.ABC):
     def ready(self) -> bool:
         """Return True if there is evidence, now, that the server serves."""
 
-    def wait_ready(self, timeout_s: float = 60) -> Self:
+    def wait_ready(self, timeout_s: float = READY_S) -> Self:
         """Wait for the evidence; ``ProcessFailed`` with the end of the log if it ends or takes too long."""
         deadline = time.monotonic() + timeout_s
         while self.alive and time.monotonic() < deadline:

@@ -10,7 +10,7 @@ from tests.lab.harness import probe
 from tests.lab.harness.pool import Pool
 from tests.lab.harness.ports import HOST, free_port
 from tests.lab.harness.releases import ZOOKEEPER_RELEASE
-from tests.lab.harness.server import Server
+from tests.lab.harness.server import READY_S, Server
 
 _SERVERS: Final = 3
 
@@ -94,7 +94,7 @@ class ZooKeeperEnsemble:
                 server.start()
         return self
 
-    def wait_ready(self, timeout_s: float = 60) -> Self:
+    def wait_ready(self, timeout_s: float = READY_S) -> Self:
         """Wait until each server serves."""
         for server in self.servers:
             server.wait_ready(timeout_s)

@@ -38,6 +38,7 @@ from kafkactl.storage.model import FormatRequest, VoterMode
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.node import KafkaNode, write_config
 from tests.lab.harness.ports import HOST, free_port, release_port
+from tests.lab.harness.server import READY_S
 from tests.lab.harness.zookeeper import ZooKeeperEnsemble, ZooKeeperNode
 from tests.lab.migration import chores as migration_chores
 from tests.lab.migration import log as migration_log
@@ -45,7 +46,6 @@ from tests.lab.migration.configs import LOGIN, Plan
 
 FIRST_CONTROLLER = 3001
 STATES = ("M0", "M3", "M4", "M4L", "M6", "M7", "M8", "M11")
-READY_S = 90.0
 DUAL_WRITE = re.compile(r"KRAFT_CONTROLLER_TO_BROKER_COMM (?:to|but found) DUAL_WRITE")  # the latter up to 3.6.1
 _POLL_S = 0.1
 T = TypeVar("T")
@@ -158,7 +158,7 @@ class MigrationCluster:
         for node_id in node_ids if wait else ():
             self.node(node_id).wait_ready(READY_S)
 
-    def stop(self, *node_ids: int, grace_s: float = 40) -> None:
+    def stop(self, *node_ids: int, grace_s: float = 60) -> None:
         """Send SIGTERM, and SIGKILL if that is not enough."""
         for node_id in node_ids:
             self.node(node_id).stop(grace_s)

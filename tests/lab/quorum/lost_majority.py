@@ -195,7 +195,7 @@ def start_recovered(scene: Scene, node_id: int, directory: Path) -> None:
         if node == node_id:
             held["log.dirs"] = str(directory)
         write_config(file, held)
-    cluster.node(node_id).start().wait_ready(60)
+    cluster.node(node_id).start().wait_ready()
 
 
 def strays(scene: Scene) -> dict[int, list[str]]:

@@ -105,7 +105,7 @@ def test_commands_of_the_runbook_are_run(kafkactl: Cli, new_cluster: Callable[..
     start_recovered(scene, survivor, work / "recovered")
     alone = type_next("quorum recover verify", codes=(0, 7))  # 7: brokers count as fenced after their session
     assert alone.code == 0 or "brokers-still-fenced" in alone.stdout
-    cluster.node(cluster.broker_ids[0]).start().wait_ready(60)
+    cluster.node(cluster.broker_ids[0]).start().wait_ready()
     type_next("quorum recover verify", codes=(0, 7))
     whole(scene, survivor)
     format_line = next(lines)
@@ -116,7 +116,7 @@ def test_commands_of_the_runbook_are_run(kafkactl: Cli, new_cluster: Callable[..
         file = {"FILE": str(cluster.config_file(node_id)), "CLUSTER_ID": cluster.cluster_id}
         run = kafkactl(*format_line.words(file))
         assert run.code == 0, run.stdout + run.stderr
-        cluster.node(node_id).start().wait_ready(60)
+        cluster.node(node_id).start().wait_ready()
     runbook.ran(format_line)
     cluster.wait_complete()
     type_next("quorum reassign")

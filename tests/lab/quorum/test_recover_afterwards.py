@@ -99,7 +99,7 @@ def test_quorum_is_recovered_while_brokers_run_and_voters_return(
         cluster.kill(scene.complete)  # F is down: two of the old three elect each other
         time.sleep(8)
         cluster.kill(*old)
-        cluster.node(scene.complete).start().wait_ready(60)
+        cluster.node(scene.complete).start().wait_ready()
         cluster.wait_for(lambda: cluster.leader_now() == scene.complete, "the recovered controller as leader", 120)
         assert list(cluster.voters()) == [scene.complete]
         time.sleep(3)
@@ -120,7 +120,7 @@ def grown_back(kafkactl: Cli, scene: Scene) -> None:
     for node in (scene.lagging, scene.leader):
         cluster.replace_disk(node)
     for node in (scene.lagging, scene.leader):
-        cluster.node(node).wait_ready(60)
+        cluster.node(node).wait_ready()
     address = cluster.controller_address(scene.complete)
     run = kafkactl("quorum", "reassign", "--target", "1,2,3", "--bootstrap-controller", address, "--yes", "-o", "json")
     assert (run.code, run.json["voters_after"]) == (0, [1, 2, 3]), run.stdout
@@ -150,7 +150,7 @@ def lost_a_broker(cluster: KafkaCluster) -> None:
     cluster.wait_for(lambda: not_in_sync(cluster), "broker 11 out of sync", 120)
     produce(cluster, {("both", number): 5 for number in (0, 1)})
     cluster.kill(12)
-    cluster.node(11).start().wait_ready(60)
+    cluster.node(11).start().wait_ready()
     cluster.wait_for(lambda: not_in_sync(cluster), "broker 12 as lost", 120)
     time.sleep(5)  # the session of broker 12 ends, and broker 11 has the records of that
     cluster.kill(1, 11)

@@ -99,14 +99,14 @@ def test_combined_node_is_recovered_by_the_steps_of_the_plan(
     assert written.code == 0, written.stdout
     configure(cluster, survivor, survivor, work / "recovered")
     with pytest.raises(LabError, match=REFUSED):  # what the next step is for
-        cluster.node(survivor).start().wait_ready(60)
+        cluster.node(survivor).start().wait_ready()
     fence = [step for step in written.json["steps"] if step["action"] == "fence-old-voter" and step["command"]]
     (work / "BACKUP").mkdir()
     verb, option, source, target = shlex.split(fence[0]["command"])
     assert (verb, option, len(fence)) == ("mv", "-nT", 1)
     assert Path(source).parent == disk
     Path(source).rename(work / target)
-    cluster.node(survivor).start().wait_ready(60)
+    cluster.node(survivor).start().wait_ready()
     alone = {(survivor,)}
     cluster.wait_for(lambda: elected(cluster) and set(isrs(cluster).values()) == alone, "led by the node left", 120)
     assert cluster.leader() == survivor
@@ -133,7 +133,7 @@ def grown_back(kafkactl: Cli, cluster: KafkaCluster, survivor: int, gone: list[i
             configure(cluster, node_id, survivor)
             cluster.node(node_id).start()
         for node_id in gone:
-            cluster.node(node_id).wait_ready(60)
+            cluster.node(node_id).wait_ready()
         target = ",".join(map(str, cluster.controller_ids))
         address = cluster.controller_address(survivor)
         run = kafkactl("quorum", "reassign", "--target", target, "--bootstrap-controller", address, "--yes")
@@ -159,5 +159,5 @@ def add_static(cluster: KafkaCluster, node_id: int, voters: list[int]) -> None:
     for voter in voters:
         cluster.node(voter).start()
     for voter in voters:
-        cluster.node(voter).wait_ready(60)
+        cluster.node(voter).wait_ready()
     cluster.wait_for(cluster.commits, "committed with the voter that was added", 120)

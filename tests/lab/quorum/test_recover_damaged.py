@@ -68,7 +68,7 @@ def test_kafka_cuts_a_damaged_log_where_the_plan_ends_it(
         (read,) = planned.json["disks"]
         assert (read["damaged"], read["log_end_offset"]) == (True, offset)
         assert "source-damaged" in {finding["id"] for finding in planned.json["findings"]}
-        cluster.node(1).start().wait_ready(60)
+        cluster.node(1).start().wait_ready()
         cluster.wait_for(lambda: cluster.leader_now() == 1, "a leader", 120)
         cluster.kill(1)
         assert last_epoch_began(disk / "__cluster_metadata-0") == offset

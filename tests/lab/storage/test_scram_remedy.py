@@ -62,7 +62,7 @@ class Node:
     def run(self, tool: str, *words: str) -> str:
         """Start the node, run one of Kafka's tools, stop the node."""
         with KafkaNode(RELEASE, self.file, self._folder) as node:
-            node.start().wait_ready(60)
+            node.start().wait_ready()
             ended = self._tool.run_tool(releases.NEWEST_WITH_TOOLS, tool, ["--bootstrap-server", self.server, *words])
             assert ended.exit_code == 0, ended.stdout + ended.stderr
             node.stop()

@@ -123,7 +123,7 @@ class TieredBroker:
         command = [java.java_binary(), *JVM_OPTIONS, *logging_options("tools"), "-cp", class_path(self.release)]
         ended = subprocess.run(
             [*map(str, command), "kafkactl.lab.TieredChores", self.address, *words],
-            check=False, env=java.environment(), capture_output=True, text=True, timeout=120,
+            check=False, env=java.environment(), capture_output=True, text=True, timeout=300,
         )  # fmt: skip
         if ended.returncode:
             raise LabError(f"{' '.join(words)} went wrong:\n{ended.stdout}\n{ended.stderr}")
@@ -134,7 +134,7 @@ class TieredBroker:
         numbers = map(int, self.chores(f"offsets:{topic}").split())
         return dict(zip(("earliest", "latest", "earliest_local", "latest_tiered"), numbers, strict=True))
 
-    def wait_for(self, condition: Callable[[], Any], what: str, timeout_s: float = 60) -> Any:
+    def wait_for(self, condition: Callable[[], Any], what: str, timeout_s: float = 180) -> Any:
         """Wait until something is so, and give it back. Raises LabError."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:

@@ -45,7 +45,7 @@ def test_settings_of_the_metadata_topic_are_corrected_before_a_restart_loses_dat
     tmp_path: Path, kafkactl: Kafkactl, storage_tool: StorageToolServer
 ) -> None:
     with TieredBroker("4.3.1", tmp_path / "broker") as broker:
-        broker.format(storage_tool).node.start().wait_ready(60)
+        broker.format(storage_tool).node.start().wait_ready()
         operator = Operator(broker, kafkactl, storage_tool)
         broker.chores(f"create:{ORDERS}:{broker.small_segments}", f"produce:{ORDERS}:100")
         broker.wait_for(lambda: broker.offsets(ORDERS)["latest_tiered"] >= 85, "copied")
@@ -70,6 +70,6 @@ def test_settings_of_the_metadata_topic_are_corrected_before_a_restart_loses_dat
         print(operator.ask("forecast").stdout)
         assert broker.offsets(ORDERS)["earliest"] == 0
         broker.node.stop()
-        broker.node.start().wait_ready(60)
+        broker.node.start().wait_ready()
         broker.wait_for(lambda: print(broker.offsets(ORDERS)) or broker.offsets(ORDERS)["earliest"] > 0, "moved")
         print(operator.ask("forecast").stdout)

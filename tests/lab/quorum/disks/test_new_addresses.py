@@ -91,7 +91,7 @@ def test_quorum_is_recovered_with_new_addresses(kafkactl: Cli, new_cluster: Call
     kept = {id: read_config(cluster.config_file(id)) for id in cluster.controller_ids}
     own = {"log.dirs": str(target), "controller.quorum.bootstrap.servers": str(cluster.controller_address(1))}
     write_config(cluster.config_file(1), kept[1] | own)
-    cluster.node(1).start().wait_ready(60)
+    cluster.node(1).start().wait_ready()
     cluster.wait_for(lambda: cluster.leader_now() == 1, "the recovered controller leads", 120)
     assert has_value(kafkactl, "--from-cluster", "--bootstrap-controller", cluster.controller_address(1))
     cluster.kill(1)

@@ -25,7 +25,7 @@ def test_controller_leaves_the_id_that_a_broker_has(kafkactl: Cli, new_cluster: 
     assert "one-id-two-processes" not in ids(kafkactl("quorum", "describe", *where, "-o", "json"))
     twin.process.start()
     try:
-        twin.process.wait_ready(60)
+        twin.process.wait_ready()
         create_topic(twin)
         write(twin, 50)
         # Whether the observer is alive is proved by its fetches, which takes an observation or two.
@@ -60,7 +60,7 @@ def test_broker_that_took_over_an_id_has_the_only_copy_of_its_messages(
 
     cluster.kill(BROKER)
     try:
-        twin.process.start().wait_ready(60)
+        twin.process.start().wait_ready()
         elect_leader(twin)
         write(twin, 25)
         assert count(twin) == 25
@@ -69,7 +69,7 @@ def test_broker_that_took_over_an_id_has_the_only_copy_of_its_messages(
                 (twin.process, cluster.node(BROKER)) if turn % 2 == 0 else (cluster.node(BROKER), twin.process)
             )
             stopped.kill()
-            started.start().wait_ready(60)
+            started.start().wait_ready()
             if is_reported():
                 break
         assert is_reported()

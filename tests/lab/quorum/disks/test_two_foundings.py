@@ -70,6 +70,6 @@ def test_two_foundings_are_named_and_the_first_one_is_recovered(
     file = cluster.config_file(3)
     changes = {"log.dirs": str(target), "controller.quorum.bootstrap.servers": str(cluster.controller_address(3))}
     write_config(file, read_config(file) | changes)
-    cluster.node(3).start().wait_ready(60)
+    cluster.node(3).start().wait_ready()
     cluster.wait_for(lambda: cluster.leader_now() == 3, "the recovered controller leads", 120)
     assert has_value(kafkactl, "--from-cluster", "--bootstrap-controller", cluster.controller_address(3))
