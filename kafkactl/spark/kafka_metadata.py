@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from kafkactl.core.wording import did_you_mean
 from kafkactl.spark.arrow import batches
 from kafkactl.spark.columns import TABLES, check_state_table, ddl
 from kafkactl.spark.disk import logs_on_disk
@@ -27,6 +28,7 @@ from kafkactl.spark.tables import Records, State
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_OF_ALL: Final = ("table", "path", "paths", "cluster_of", "on_error")  # `load` passes a list of paths as `paths`
 _OF_RECORDS: Final = ("types", "from_offset", "to_offset", "from_time", "to_time")
 _OF_STATE: Final = ("at_offset", "at_time")
 
@@ -47,8 +49,8 @@ class KafkaMetadata(DataSource):  # type: ignore[misc]
         return ddl(TABLES[self._table])
 
     def reader(self, schema: Any) -> DataSourceReader:
-        """Return the reader of the table. Raises as `frames.records` and `frames.state`; ValueError for an option of
-        another table."""
+        """Return the reader of the table. Raises as `frames.records` and `frames.state`; ValueError for an option
+        that the table does not have."""
         return _Reader(self._table, self.options)
 
     @property
@@ -70,12 +72,10 @@ class _Unit(InputPartition):  # type: ignore[misc]
 class _Reader(DataSourceReader):  # type: ignore[misc]
     def __init__(self, table: str, options: Mapping[str, str]) -> None:
         self._table = table
-        several = options.get("paths")  # as `load` passes a list
+        _check_names(table, options)
+        several = options.get("paths")
         self._paths = path_list(json.loads(several) if several else options.get("path", ""))
         self._cluster_of = options.get("cluster_of")
-        other = next((name for name in (_OF_STATE if table == "records" else _OF_RECORDS) if name in options), None)
-        if other is not None:
-            raise ValueError(f"kafka-metadata: the table {table} has no option {other}")
         self._build = _build(table, options)
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -94,6 +94,14 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
             yield from batches(TABLES[self._table], map(places.row, rows) if places.renamed else rows)
 
 
+def _check_names(table: str, options: Mapping[str, str]) -> None:
+    """Raise ValueError for an option that the table does not have: a misspelled limit is none, and gives other rows."""
+    known = (*_OF_ALL, *(_OF_RECORDS if table == "records" else _OF_STATE))
+    other = next((name for name in options if name.lower() not in known), None)
+    if other is not None:
+        raise ValueError(f"kafka-metadata: the table {table} has no option {other}.{did_you_mean(other, known)}")
+
+
 def _build(table: str, options: Mapping[str, str]) -> Build:
     failures = failures_of(table, options.get("on_error", "rows"))
     if table != "records":
@@ -105,4 +113,8 @@ def _build(table: str, options: Mapping[str, str]) -> Build:
 
 
 def _number(options: Mapping[str, str], name: str) -> int | None:
-    return int(options[name]) if name in options else None
+    text = options.get(name)
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        raise ValueError(f"kafka-metadata: {name} is {text!r}; expected a whole number") from None

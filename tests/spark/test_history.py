@@ -183,6 +183,8 @@ def test_options_of_the_data_source_are_checked_before_a_query(session: SparkSes
         ("on_error", "ignore", "topics", "expected 'rows' or 'raise'"),
         ("at_offset", "3", "records", "the table records has no option at_offset"),
         ("types", "TopicRecord", "topics", "the table topics has no option types"),
+        ("at_ofset", "3", "topics", "has no option at_ofset. Did you mean 'at_offset'"),
+        ("at_offset", "last", "topics", "at_offset is 'last'; expected a whole number"),
         ("types", "Topic,Nothing", "records", "no record type 'Nothing'"),
         ("at_offset", "-1", "topics", "an offset is 0 or greater"),
         ("at_time", "yesterday", "topics", "is not a time"),
