@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from kafkactl.core.findings import Finding
@@ -17,7 +17,7 @@ from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked
 from kafkactl.dryrun.fields import Form, Kind, is_ids
 from kafkactl.dryrun.later import Later
-from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.prediction import Change, Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Option, ReportPart, Scenario, ScenarioContext, few_numbered
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose, stop_of
 from kafkactl.dryrun.scenarios.broker_return import come_back
@@ -92,15 +92,27 @@ def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[St
     found = [_in_step(finding, number, broker_id) for finding in findings_among(down.named)]
     come_back(controller, broker_id, clean=held is not None and controller.brokers[broker_id].in_controlled_shutdown)
     step["records_appended"] = controller.written - written
-    return step, verdict, [*stranger, *found]
+    return step, verdict, [*stranger, *found, *_elected_at_return(controller, broker_id, number)]
 
 
-def _in_step(finding: Finding, number: int, broker_id: int) -> Finding:
+def _elected_at_return(controller: ShapedController, broker_id: int, number: int) -> Iterator[Finding]:
+    """Yield the unclean elections of the broker that returned: of replicas that had no leader to follow."""
+    returned = Spread(controller, since_mark=True)
+
+    def named(chosen: Callable[[Change], bool], most: int) -> tuple[int, list[str]]:
+        return returned.named(lambda change: change.leader_after == broker_id and chosen(change), most)
+
+    for finding in findings_among(named):
+        if finding.id == "unclean-leader":
+            yield _in_step(finding, number, broker_id, f"when broker {broker_id} returns")
+
+
+def _in_step(finding: Finding, number: int, broker_id: int, moment: str = "") -> Finding:
     return Finding(
         id=finding.id,
         severity=finding.severity,
         subject=f"step {number}, broker {broker_id}: {finding.subject}",
-        message=f"while broker {broker_id} is down: {finding.message}",
+        message=f"{moment or f'while broker {broker_id} is down'}: {finding.message}",
         evidence=finding.evidence,
         next_step=finding.next_step,
     )

@@ -192,6 +192,15 @@ topic one
     assert {partition.isr for partition in topic.partitions.values()} == {(1, 2, 3)}
 
 
+@pytest.mark.parametrize(("isr", "last_known", "is_unclean"), [("", "1", True), ("1", "", False)])
+def test_rolling_restart_names_unclean_elections_of_brokers_that_return(isr, last_known, is_unclean) -> None:
+    found = rolling_restart(*cluster(ELR + f"brokers 1 2\ntopic a\n  - | 1 2 | {isr} | | {last_known}"))
+    assert found.changes[0].leader_after == 1
+    assert {"partitions-without-leader-before"} | ({"unclean-leader"} if is_unclean else set()) == ids(found)
+    texts = [finding.message for finding in found.findings if finding.id == "unclean-leader"]
+    assert [text.partition(":")[0] for text in texts] == ["when broker 1 returns"] * is_unclean
+
+
 def test_order_that_is_asked_for() -> None:
     found = rolling_restart(*cluster("brokers 1 2 3\ntopic a\n  1 | 1 2 3 | 1 2 3"), [3, 1])
     assert found.effects["order"] == [3, 1]
