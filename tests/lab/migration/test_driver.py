@@ -71,8 +71,8 @@ def test_runbook_is_followed_forward_back_and_to_the_end(tmp_path: Path) -> None
             section_of("7.", "M11")
         assert canary.result["lost"] == 0
         assert canary.result["acked"] > 100
-        assert time.monotonic() - began < 600
-    assert without < 30
+        assert time.monotonic() - began < 1500
+    assert without < 120
     assert runbook.left == []
 
 

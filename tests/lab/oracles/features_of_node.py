@@ -17,7 +17,7 @@ def finalized_features(host: str, port: int) -> dict[str, int]:
     body = encode_message(request(_API_VERSIONS), _VERSION, {"ClientSoftwareName": "lab", "ClientSoftwareVersion": "1"})
     # Request header 2: api key, version, correlation id, client id, no tags. The answer has response header 0.
     frame = struct.pack(">hhihB", _API_VERSIONS, _VERSION, _CORRELATION_ID, -1, 0) + body
-    with socket.create_connection((host, port), timeout=5) as connection:
+    with socket.create_connection((host, port), timeout=30) as connection:
         connection.sendall(struct.pack(">i", len(frame)) + frame)
         stream = connection.makefile("rb")
         (size,) = struct.unpack(">i", stream.read(4))
@@ -28,7 +28,7 @@ def finalized_features(host: str, port: int) -> dict[str, int]:
     }
 
 
-def wait_for_features(host: str, port: int, wanted: dict[str, int], timeout_s: float = 90) -> dict[str, int]:
+def wait_for_features(host: str, port: int, wanted: dict[str, int], timeout_s: float = 180) -> dict[str, int]:
     """Return the same, once it is what is wanted, or what it is when the time is up.
 
     A node answers a moment before it has the metadata, 3.9 with metadata.version 1 until then.

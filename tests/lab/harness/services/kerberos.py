@@ -17,7 +17,7 @@ from tests.lab.harness.errors import LabError
 REALM = "KAFKACTL.TEST"
 MASTER_PASSWORD = "m4ster-s3cret-of-the-realm"
 _PROGRAMS = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
-_WAIT_S = 20.0
+_WAIT_S = 120.0
 
 
 def missing() -> list[str]:
@@ -65,7 +65,7 @@ class Realm:
         """End the key distribution center."""
         if self._kdc is not None:
             self._kdc.kill()
-            self._kdc.wait(10)
+            self._kdc.wait(60)
 
     def keytab(self, principal: str) -> Path:
         """Make a new principal with a random key, and the keytab that has it."""

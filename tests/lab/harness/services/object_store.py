@@ -23,7 +23,7 @@ MOTO = "moto[s3,server]==5.2.5"
 STORE_SECRET = "hunter2-of-the-store"
 _SDK = ("s3", "s3-transfer-manager", "sts", "apache-client", "url-connection-client")
 _SDK_VERSION = "2.35.4"  # what hadoop-project 3.5.0 names
-_START_S = 60.0
+_START_S = 180.0
 
 
 def hadoop_release() -> str:
