@@ -124,7 +124,7 @@ class Server(abc.ABC):
             raise ProcessFailed(f"{self.name} still runs after {timeout_s} s")
         return code
 
-    def stop(self, grace_s: float = 20) -> int | None:
+    def stop(self, grace_s: float = 60) -> int | None:
         """Send SIGTERM, then SIGKILL after ``grace_s``. Returns the exit code; None if it never ran."""
         return None if self._running is None else self._running.stop(grace_s)
 

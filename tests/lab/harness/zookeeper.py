@@ -105,7 +105,7 @@ class ZooKeeperEnsemble:
         for server in self.servers[1:]:
             server.kill()
 
-    def stop(self, grace_s: float = 20) -> None:
+    def stop(self, grace_s: float = 60) -> None:
         """Stop all of them."""
         for server in self.servers:
             server.stop(grace_s)

@@ -51,7 +51,7 @@ def test_node_starts_answers_pauses_and_stops(
         assert not probe.answers_api_versions(*node.address, timeout_s=0.3)
         node.resume()
         node.wait_ready()
-        assert node.stop(60) == 128 + signal.SIGTERM, "the JVM's exit code of an orderly end by SIGTERM"
+        assert node.stop() == 128 + signal.SIGTERM, "the JVM's exit code of an orderly end by SIGTERM"
         assert "shut down completed" in node.log_text()
         assert (node.alive, node.ready()) == (False, False)
 

@@ -23,7 +23,7 @@ from tests.metadata.records import records_of
 from tests.metadata.snapshots import encode_snapshot
 
 EPOCH = 5
-WAIT_S = 60
+WAIT_S = 180
 
 
 @pytest.mark.parametrize(

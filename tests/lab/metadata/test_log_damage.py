@@ -23,7 +23,7 @@ from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.storage_tool import StorageToolServer
 
 SEGMENT = "00000000000000000000.log"
-WAIT_S = 60
+WAIT_S = 180
 
 
 def batches(data: bytes) -> list[tuple[int, int, int]]:

@@ -103,7 +103,7 @@ def test_log_that_begins_at_a_snapshot_is_reported(kafkactl, new_cluster: Cluste
     cluster = new_cluster(release, controllers=1, brokers=1, settings=often)
     cluster.start()
     disk = folder(cluster, cluster.controller_ids[0])
-    until = time.monotonic() + 60
+    until = time.monotonic() + 180
     while not [path for path in disk.glob("*.checkpoint") if int(path.name[:20]) > 10]:
         assert time.monotonic() < until, sorted(disk.iterdir())
         time.sleep(1)

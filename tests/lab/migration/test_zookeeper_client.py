@@ -345,7 +345,7 @@ def test_server_without_its_quorum_lets_read_and_no_more(lab_pool: Pool, tmp_pat
     options = ["-Dreadonlymode.enabled=true"]
     with ZooKeeperNode(tmp_path, port=port, settings=more, java_options=options, pool=lab_pool) as server:
         server.start()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while "Read-only server started" not in server.log_text() and time.monotonic() < deadline:
             time.sleep(0.1)
         connect = f"{server.connect}/kafka"

@@ -137,7 +137,7 @@ def test_directories_that_voters_have_not_reported_are_known_to_the_leader_only(
             node.start()
         for node in nodes:
             node.wait_ready()
-        until = time.monotonic() + 20
+        until = time.monotonic() + 120
         with Client(addresses, Role.CONTROLLER) as client:
             accepted = False
             while not accepted and time.monotonic() < until:

@@ -66,7 +66,7 @@ def test_only_voter_leads_again_after_the_printed_move(
     assert (again.code, again.json["will_start"], again.json["would_lose"]) == (0, True, [])
     with KafkaNode(release, folder / "server.properties", folder) as running:
         running.start().wait_ready()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while "Completed transition to Leader" not in running.log_text() and time.monotonic() < deadline:
             time.sleep(0.1)
         assert running.stop() is not None

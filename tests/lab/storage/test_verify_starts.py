@@ -69,7 +69,7 @@ def run_case(case: Case, release: str, disks: Disks) -> CaseRun:
         predicted, metadata_log_dir = predict(file, release)
         with KafkaNode(release, file, folder) as node:
             real = _outcome(node, case, predicted)
-            node.stop()
+            node.stop(20)  # a node that waits is killed
     levels = scan_metadata_log(metadata_log_dir).contents.levels
     rmtree(folder, ignore_errors=True)
     waits = predicted.expected_failure is not None and predicted.expected_failure.waits

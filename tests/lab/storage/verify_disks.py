@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.lab.harness import config as configs
 from tests.lab.harness.node import KafkaNode, write_config
 from tests.lab.harness.storage_tool import StorageToolServer
+from tests.lab.harness.waiting import PATIENCE_S
 from tests.lab.storage.verify_cases import Case, Node
 
 CLUSTER_ID = "XgM8cvG1S-mQ3k4wGhkVpQ"
@@ -79,13 +80,13 @@ class Disks:
             with KafkaNode(release, file, folder) as running:
                 running.start().wait_ready()
                 _wait_for_snapshots(folder, node)
-                assert running.stop() is not None
+                assert running.stop(PATIENCE_S) is not None
         return folder
 
 
 def _wait_for_snapshots(folder: Path, node: Node) -> None:
     """Wait until there are three snapshots, where they are asked for often."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while node.more and "metadata.log.max.snapshot.interval.ms" in node.more and time.monotonic() < deadline:
         if len(list(folder.glob("d1/__cluster_metadata-0/*-0000000001.checkpoint"))) >= 3:
             return

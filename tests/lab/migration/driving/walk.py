@@ -180,7 +180,7 @@ def _is_refused(hand: Operator, words: Sequence[str], other: Path) -> None:
 
 def _tries(hand: Operator, words: Sequence[str]) -> Iterator[Any]:
     """Try the same line again and again, for a minute."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 180
     while time.monotonic() < until:
         yield hand.kafkactl(*words, code=None)
         time.sleep(1)
