@@ -44,7 +44,7 @@ def command(text: str | None, all_ids: bool) -> None:
     text of Kafka, in quotes, leads to the findings that explain the text.
     """
     from kafkactl.core.explanations import Explained, ExplainedIds, explanations
-    from kafkactl.core.kafka_lines import kafka_text
+    from kafkactl.core.kafka_lines import is_bare_exception, kafka_text
     from kafkactl.migration.api.explaining import explain, id_of_earlier_number
 
     if all_ids == (text is not None):
@@ -60,6 +60,12 @@ def command(text: str | None, all_ids: bool) -> None:
     found = explain(text)
     if id := id_of_earlier_number(text):
         output.say(f"{text} is a number of an earlier version: use `kafkactl explain {id}`", "dim")
+    if is_bare_exception(text):
+        output.say(
+            "An exception without words has many causes, and these are candidates: give the lines before and after it"
+            " too, in the same quotes.",
+            "dim",
+        )
     said = {each.id: kafka_text(text, each.id) for each in found}
     if len(found) > 1:
         render = functools.partial(_show, found=found, said=said)

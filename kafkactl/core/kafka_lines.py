@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import tomli
 
 from kafkactl.core.data_files import read_data
+from kafkactl.core.errors import InputError
 from kafkactl.core.explanations import Explanation, explain_id, explanations
 
 _FILE: Final = "kafka_lines.toml"
@@ -29,11 +30,14 @@ _OF_METADATA_LOG: Final = (
 _GAP: Final = "…"
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _EXCEPTION: Final = re.compile(r"\b([A-Z]\w+)Exception\b")
+# An exception without words. One of Kafka's own classes is an error code, and those say what happened.
+_BARE: Final = re.compile(r"(?:Caused by: )?(?:(?:java|javax|scala)(?:\.\w+)*\.)?([A-Z]\w*(?:Exception|Error)):?")
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 _LEAST_QUOTED: Final = 16  # characters of a quoted text: shorter ones are single words and names
 _LEAST_PART: Final = 24  # characters of a text that is found without its other parts
 _LEAST_GIVEN: Final = 15
 _MOST: Final = 5
+_LINES_AROUND: Final = "Give the lines before and after it too, in the same quotes."
 
 
 class KafkaText(NamedTuple):
@@ -50,10 +54,14 @@ def ids_by_line(line: str) -> list[tuple[str, str]]:
 
     A line fits a text that is in the line; a text of `no-id` excludes shorter ones. What concerns the metadata log does
     not fit a line about another partition. If there is none, a text fits of which a long part is in the line, or which
-    has the line as a part: logs wrap lines, and operators shorten them.
+    has the line as a part: logs wrap lines, and operators shorten them. An exception without words fits every text
+    that has its class.
     """
     given, coded = _plain(line), _plain(_with_codes(line))
     found = [text for text in _texts() if text.pattern.search(coded)]
+    if bare := _BARE.fullmatch(line.strip()):
+        found += [text for text in _texts() if any(_plain(bare[1]) in part for part in text.parts)]
+        found = [text for text in found if text.id != _NO_ID]
     if not found:
         found = [text for text in _texts() if any(len(part) >= _LEAST_PART and part in given for part in text.parts)]
     if not found and len(given) >= _LEAST_GIVEN and " " in given:
@@ -66,6 +74,11 @@ def ids_by_line(line: str) -> list[tuple[str, str]]:
     for text in found:
         best.setdefault(text.id, text.text)
     return list(best.items())[:_MOST]
+
+
+def is_bare_exception(line: str) -> bool:
+    """Return True for an exception of Java without words, which has many causes: what fits it is a candidate."""
+    return _BARE.fullmatch(line.strip()) is not None
 
 
 def explain_text(text: str) -> list[Explanation]:
@@ -86,6 +99,8 @@ def _ids(line: str) -> list[str]:
     found = [id for id, _ in ids_by_line(line)]
     if words in explanations():
         found = [words, *(id for id in found if id != words)]
+    if not found and is_bare_exception(line):
+        raise InputError(f"the class {line.strip()!r} alone names no cause", id="unknown-id", next_step=_LINES_AROUND)
     return found or [line]
 
 

@@ -12,7 +12,7 @@ import tomli
 from kafkactl.core.data_files import read_data
 from kafkactl.core.errors import InputError
 from kafkactl.core.explanations import explanations
-from kafkactl.core.kafka_lines import explain_text, ids_by_line, kafka_text
+from kafkactl.core.kafka_lines import explain_text, ids_by_line, is_bare_exception, kafka_text
 from kafkactl.storage.config import kraft
 from tests.repository.tree import ROOT
 
@@ -189,11 +189,32 @@ def test_line_of_a_real_log_leads_to_its_cause_alone_or_first(line: str, id: str
         "Missing value for field 'x' which has no default value.",
         "PolicyViolationException: Topic orders needs at least two replicas.",
         "Serializer class org.example.X could not be found.",
+        "ERROR [AssignmentsManager id=11] handleResponse: 2250 assignments failed; global error: Response-level error:"
+        " STALE_BROKER_EPOCH. Retrying. (org.apache.kafka.server.AssignmentsManager)",
         "System property 'java.security.auth.login.config' is not set, using default JAAS configuration.",
     ],
 )
 def test_line_with_another_cause_leads_to_no_id(line: str):
     assert ids_by_line(line) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["NullPointerException", "java.lang.NullPointerException", "Caused by: java.lang.NullPointerException:"]
+)
+def test_exception_without_words_leads_to_every_candidate(line: str):
+    assert is_bare_exception(line)
+    assert {"authorizer-needs-zookeeper", "tiered-storage-class-missing"} == {id for id, _ in ids_by_line(line)}
+
+
+def test_exception_with_words_is_not_bare():
+    assert not is_bare_exception('java.lang.NullPointerException: because "connectString" is null')
+    assert not is_bare_exception("org.apache.kafka.common.errors.StaleBrokerEpochException")
+
+
+def test_unknown_exception_without_words_asks_for_the_lines_around():
+    with pytest.raises(InputError) as caught:
+        explain_text("java.util.ConcurrentModificationException")
+    assert "lines before" in (caught.value.next_step or "")
 
 
 def test_id_in_words_leads_to_the_id():
