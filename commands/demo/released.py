@@ -30,7 +30,7 @@ _HOST: Final = "127.0.0.1"
 _JVM: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _NODE: Final = "kafka.Kafka"
 _TOPIC_TOOL: Final = "org.apache.kafka.tools.TopicCommand"
-_PATIENCE_S: Final = 300.0
+_START_TIMEOUT_S: Final = 300.0
 _POLL_S: Final = 0.5
 _LOG_END: Final = 600  # characters of a log, in an error
 
@@ -160,12 +160,14 @@ class _Released:
                     self._java(_NODE, str(self._config(node))), cwd=self._folder, stdin=subprocess.DEVNULL,
                     stdout=log, stderr=log, start_new_session=True,
                 )  # fmt: skip
-        until = monotonic() + _PATIENCE_S
+        until = monotonic() + _START_TIMEOUT_S
         for topic in TOPICS:
             while (failure := self._created(topic, until)) is not None:
                 self._check_all_run()
                 if monotonic() > until:
-                    raise _not_started(f"the topic {topic.name} was not created within {_PATIENCE_S:.0f} s", failure)
+                    raise _not_started(
+                        f"the topic {topic.name} was not created within {_START_TIMEOUT_S:.0f} s", failure
+                    )
                 sleep(_POLL_S)
         described = self._kafkactl("quorum", "describe", "--bootstrap-controller", self.address, "-o", "json")
         leader = json.loads(described)["leader_id"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafkactl.quorum.api.observation import QuorumDescription, QuorumWatch
 
 KIND = "quorum.describe"
-_LEAST_PATIENCE_MS = 1_200.0
+_LEAST_NODE_TIMEOUT_MS = 1_200.0
 
 
 @leaf_command(
@@ -82,7 +82,7 @@ def command(
 
         saved, answer, code = stored_as(QuorumDescription.from_dict, bundle, KIND)
         emit(KIND, answer, render=lambda page, _: render(page, saved), exit_code=code)
-    with _opened(connection, log_dirs, patience_ms=_patience_ms(watch=watch)) as quorum:
+    with _opened(connection, log_dirs, node_timeout_ms=_node_timeout_ms(watch=watch)) as quorum:
 
         def observed() -> tuple[QuorumDescription, int]:
             found = quorum.observe()
@@ -117,7 +117,9 @@ def _watch(
 
 
 @contextmanager
-def _opened(connection: ConnectionArguments, log_dirs: tuple[str, ...], *, patience_ms: float) -> Iterator[QuorumWatch]:
+def _opened(
+    connection: ConnectionArguments, log_dirs: tuple[str, ...], *, node_timeout_ms: float
+) -> Iterator[QuorumWatch]:
     """Yield the quorum that is meant: a live cluster, directories, or both."""
     from kafkactl.quorum.api.observation import QuorumWatch
 
@@ -125,21 +127,24 @@ def _opened(connection: ConnectionArguments, log_dirs: tuple[str, ...], *, patie
         with QuorumWatch(None, log_dirs) as quorum:
             yield quorum
         return
-    with open_reading_client(connection) as client, QuorumWatch(client, log_dirs, patience_ms=patience_ms) as quorum:
+    with (
+        open_reading_client(connection) as client,
+        QuorumWatch(client, log_dirs, node_timeout_ms=node_timeout_ms) as quorum,
+    ):
         yield quorum
 
 
-def _patience_ms(*, watch: bool) -> float:
+def _node_timeout_ms(*, watch: bool) -> float:
     """Return the time in ms to wait for a node: a 25th of the timeout, at least 1.2 s, at most a sixth of it.
 
     A watch has one timeout for all observations, which does not limit a single one: it uses 1.2 s.
     """
     if watch:
-        return _LEAST_PATIENCE_MS
+        return _LEAST_NODE_TIMEOUT_MS
     from kafkactl.commands.framework.settings import current_settings
 
     timeout_ms = current_settings().timeout_ms
-    return min(max(_LEAST_PATIENCE_MS, timeout_ms / 25), timeout_ms / 6)
+    return min(max(_LEAST_NODE_TIMEOUT_MS, timeout_ms / 25), timeout_ms / 6)
 
 
 def _render(*, status: bool, replication: bool, human_readable: bool) -> Callable[[Page, QuorumDescription], None]:

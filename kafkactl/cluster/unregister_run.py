@@ -55,7 +55,7 @@ class RegistryWaitPolicy:
     """Timeouts for reading the registrations until the outcome is known, in milliseconds."""
 
     observe_every_ms: int
-    patience_ms: float
+    outcome_timeout_ms: float
     passing_ms: int = 0
     attempts: int = 1
 
@@ -131,7 +131,7 @@ class UnregisterJourney(Journey[ClusterState, UnregisterPlan, UnregisterPlan, An
             is_done = is_done or latest[0] is Outcome.DONE
             return is_over
 
-        until = Deadline.after(self.policy.patience_ms, self.port.clock)
+        until = Deadline.after(self.policy.outcome_timeout_ms, self.port.clock)
         wait_until(decided, bool, until=until, every_ms=self.policy.observe_every_ms)
         outcome, self.findings = found
         return Verification(

@@ -1,4 +1,4 @@
-"""A driver's crew for the fake cluster: inventory, a journal in a folder, files for every phase, little patience."""
+"""A driver's crew for the fake cluster: inventory, a journal in a folder, files for every phase, little policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.fakes.migrating_cluster import FakeCluster, FakeNode, broker_file
 from tests.fakes.migration_hooks import FakeWorld
 from tests.migration.zk_trees import CLUSTER_ID
 
-PATIENCE = MigrationWaitPolicy(gate_ms=120_000, operator_ms=120_000, gone_ms=20_000, znode_ms=30_000)
+POLICY = MigrationWaitPolicy(gate_ms=120_000, operator_ms=120_000, gone_ms=20_000, znode_ms=30_000)
 FLAG = "zookeeper.metadata.migration.enable=true\n"
 QUORUM = (
     "controller.listener.names=CONTROLLER\ncontroller.quorum.voters=3001@127.0.0.1:6091,3002@127.0.0.1:6092,"
@@ -102,7 +102,7 @@ def open_crew(world: FakeWorld, folder: Path) -> RunContext:
         inventory=inventory,
         journal=journal,
         files=PlainFiles(),
-        patience=PATIENCE,
+        policy=POLICY,
         tell=lambda _: None,
         cluster_id=CLUSTER_ID,
         release="3.8",

@@ -149,10 +149,10 @@ def reassignment_to(target: str, *overrides: str, speed: float = SPEED) -> Calla
         try:
             with (
                 client_for(quorum, limits) as client,
-                LiveQuorum(client, patience_ms=limits.request_timeout_ms) as world,
+                LiveQuorum(client, node_timeout_ms=limits.request_timeout_ms) as world,
                 open_journal(journal, subject="quorum", cluster_id=quorum.cluster_id) as kept,
             ):
-                done = carry_out(world, goal, kept, patience=QuorumWaitPolicy(), clock=ScaledClock(speed))
+                done = carry_out(world, goal, kept, policy=QuorumWaitPolicy(), clock=ScaledClock(speed))
         except KafkactlError as error:
             return Report(outcome=f"exit {error.exit_code}", error=error.id)
         by = {

@@ -71,7 +71,7 @@ class MomentCase:
 
 def _quorum(quorum: Quorum, limits: Limits) -> Callable[[TroubledQuorum], Iterable[str]]:
     with client_for(quorum, limits) as client:
-        answer = describe_quorum(client, patience_ms=limits.request_timeout_ms)
+        answer = describe_quorum(client, node_timeout_ms=limits.request_timeout_ms)
 
     def wrong(troubled: TroubledQuorum) -> Iterable[str]:
         state = answer.state

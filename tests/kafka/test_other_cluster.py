@@ -196,7 +196,7 @@ def test_run_that_met_another_cluster_is_resumed(tmp_path: Path) -> None:
             ):
                 quorum.stray, quorum.after_change = frozenset({1}), 3 if strays else 0
                 with contextlib.suppress(UnreachableError):
-                    done = carry_out(world, goal, kept, patience=QuorumWaitPolicy(), clock=ScaledClock(10))
+                    done = carry_out(world, goal, kept, policy=QuorumWaitPolicy(), clock=ScaledClock(10))
                     ends.append(done.outcome)
         assert ends[-1] in (Outcome.DONE, Outcome.NOTHING_TO_DO)
         assert quorum.effects == [("add", 2), ("add", 3)]
@@ -206,7 +206,7 @@ def test_half_open_connection_leaves_time_for_a_new_one() -> None:
     with (
         FaultyQuorum(controllers=3, voters=(1, 2, 3)) as quorum,
         client_of(quorum) as client,
-        QuorumObserver(client, patience_ms=4_000) as observer,
+        QuorumObserver(client, node_timeout_ms=4_000) as observer,
     ):
         observer.observe()
         quorum.network.arm(Fault.SILENCE, KEYS["ApiVersions"])

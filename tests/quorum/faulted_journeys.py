@@ -123,7 +123,7 @@ def undisturbed(case: Case, world: bytes) -> tuple[ChangeResult, list[int], list
     between requests and their ends, and all others from the first observation on."""
     port = SimulatedQuorum(pickle.loads(world))
     first = port.world.events
-    result = change(port, goal_of(case), RunJournal(), clock=port, patience=POLICY)
+    result = change(port, goal_of(case), RunJournal(), clock=port, policy=POLICY)
     asked = [event for start, end in port.spans for event in range(start, end + 1)]
     known = set(asked)
     return result, asked, [event for event in range(first, port.world.events) if event not in known]
@@ -150,7 +150,7 @@ def run_case(case: Case, world: bytes, fault: Fault) -> CaseRun:
     port.fault_at, port.at_event = fault.event, happen
     journal = RunJournal()
     goal = goal_of(case)
-    result = change(port, goal, journal, clock=port, patience=POLICY)
+    result = change(port, goal, journal, clock=port, policy=POLICY)
     if port.fault_at is not None:  # it was over sooner than without the fault's place
         port.fault_at = None
         happen()
@@ -160,7 +160,7 @@ def run_case(case: Case, world: bytes, fault: Fault) -> CaseRun:
     if not _commits(port, 60 * _SECOND):
         return CaseRun(result, announced[0], able, commits, None)
     port.sleep_ms(10_000)
-    mended = change(port, goal, journal, clock=port, patience=POLICY)
+    mended = change(port, goal, journal, clock=port, policy=POLICY)
     return CaseRun(result, announced[0], able, commits, mended)
 
 

@@ -13,7 +13,7 @@ from kafkactl._version import __version__
 from kafkactl.bundle.api.logs import PROBLEMS, SOUND, Logs
 from kafkactl.bundle.manifest import PartError, PartResult
 from kafkactl.bundle.parts import Part, PartKind
-from kafkactl.cluster.api.patience import patience_ms
+from kafkactl.cluster.api.node_timeout import node_timeout_ms
 from kafkactl.core.answers import plain_values
 from kafkactl.core.errors import InputError, KafkactlError, limit_behind
 from kafkactl.core.findings import blockers
@@ -137,9 +137,9 @@ class Gatherer:
 
     def quorum(self, part: Part) -> int:
         """Return the quorum as its nodes show it."""
-        from kafkactl.quorum.api.observation import LEAST_PATIENCE_MS, describe
+        from kafkactl.quorum.api.observation import LEAST_NODE_TIMEOUT_MS, describe
 
-        found = describe(self._client, patience_ms=patience_ms(LEAST_PATIENCE_MS, self._timeout_ms))
+        found = describe(self._client, node_timeout_ms=node_timeout_ms(LEAST_NODE_TIMEOUT_MS, self._timeout_ms))
         self._answer(part, found.to_dict())
         return PROBLEMS if found.is_broken else SOUND
 

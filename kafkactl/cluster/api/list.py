@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kafkactl.cluster import nodes
-from kafkactl.cluster.api.patience import DESCRIBE_MS, NO_LIMIT, patience_ms
+from kafkactl.cluster.api.node_timeout import DESCRIBE_MS, NO_LIMIT, node_timeout_ms
 from kafkactl.cluster.io import view as state_view
 from kafkactl.cluster.io.silence import silent_nodes
 from kafkactl.cluster.migration import unfinished_migration
@@ -43,8 +43,8 @@ def list_nodes(client: Client, *, timeout_ms: float = NO_LIMIT) -> NodeList:
 
     Raises UnreachableError if no node answers.
     """
-    patience = patience_ms(DESCRIBE_MS, timeout_ms)
-    view = state_view.observe_cluster_state(client, patience_ms=patience)
+    limit_ms = node_timeout_ms(DESCRIBE_MS, timeout_ms)
+    view = state_view.observe_cluster_state(client, node_timeout_ms=limit_ms)
     return NodeList(
         cluster_id=view.state.cluster_id,
         active_controller=view.state.active_controller,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkactl.cluster.api import unregister as sending
-from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
-from kafkactl.cluster.api.unregister import PATIENCE_MS, observe_and_plan
+from kafkactl.cluster.api.node_timeout import NO_LIMIT, node_timeout_ms
+from kafkactl.cluster.api.unregister import OUTCOME_TIMEOUT_MS, observe_and_plan
 from kafkactl.cluster.io import view as state_view
 from kafkactl.cluster.io.view import ObservedCluster
 from kafkactl.cluster.unregister_plan import UnregisterPlan
@@ -50,7 +50,7 @@ def plan_unregister(
     the process does not run, which settles doubts, but no sign of life. The leader is watched for 2 s; a silent node
     costs a fifth of `timeout_ms` at most. Raises UnreachableError if no node answers.
     """
-    observe_ms = patience_ms(state_view.PATIENCE_MS, timeout_ms)
+    observe_ms = node_timeout_ms(state_view.NODE_TIMEOUT_MS, timeout_ms)
     asked = Role(role) if role else None
     view, plan = observe_and_plan(client, node_id, asked, stopped=stopped, observe_ms=observe_ms)
     found = UnregisterResult(view=view, plan=plan, outcome=plan.outcome, is_stopped=stopped)
@@ -72,7 +72,7 @@ def unregister_node(client: Client, planned: UnregisterResult, *, timeout_ms: fl
         planned.plan,
         planned.view.state,
         stopped=planned.is_stopped,
-        patience_ms=patience_ms(PATIENCE_MS, timeout_ms),
-        observe_ms=patience_ms(state_view.PATIENCE_MS, timeout_ms),
+        outcome_timeout_ms=node_timeout_ms(OUTCOME_TIMEOUT_MS, timeout_ms),
+        observe_ms=node_timeout_ms(state_view.NODE_TIMEOUT_MS, timeout_ms),
     )
     return changed(planned, plan=found.plan, outcome=found.outcome, notes=tuple(found.findings))

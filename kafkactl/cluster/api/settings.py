@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kafkactl.cluster.api.patience import DESCRIBE_MS, NO_LIMIT, patience_ms
+from kafkactl.cluster.api.node_timeout import DESCRIBE_MS, NO_LIMIT, node_timeout_ms
 from kafkactl.cluster.io import view as state_view
 from kafkactl.cluster.io.node_settings import SettingsView, observe_settings, read_settings_file
 from kafkactl.cluster.node import NotAsked
@@ -64,7 +64,7 @@ def verify_settings(
         cluster_id, active, seen = None, None, SettingsView(nodes=tuple(files), unread=())
         unknown: dict[Role, NotAsked] = {}
     else:
-        view = state_view.observe_cluster_state(client, patience_ms=patience_ms(DESCRIBE_MS, timeout_ms))
+        view = state_view.observe_cluster_state(client, node_timeout_ms=node_timeout_ms(DESCRIBE_MS, timeout_ms))
         seen = observe_settings(client, view, files)
         cluster_id, active = view.state.cluster_id, view.state.active_controller
         # Brokers name controllers in the answer about the quorum, controllers name brokers in the log alone.

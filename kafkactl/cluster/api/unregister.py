@@ -7,7 +7,7 @@ from kafkactl.change.engine import Engine
 from kafkactl.change.journal import RunJournal
 from kafkactl.change.reply import Reply
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
-from kafkactl.cluster.io.view import PATIENCE_MS as OBSERVE_MS
+from kafkactl.cluster.io.view import NODE_TIMEOUT_MS as OBSERVE_MS
 from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state
 from kafkactl.cluster.registrations import Registrations
 from kafkactl.cluster.state import ClusterState
@@ -20,7 +20,7 @@ from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import check_planned_for
 
-PATIENCE_MS = 10_000.0  # how long the log is read for an outcome that no answer gave
+OUTCOME_TIMEOUT_MS = 10_000.0  # how long the log is read for an outcome that no answer gave
 _PAUSE_MS = 400
 
 
@@ -42,7 +42,7 @@ def observe_and_plan(
     UnreachableError as `observe_cluster_state` does, RefusedError if the bootstrap nodes belong to several clusters.
     """
     client.check_one_cluster()
-    view = observe_cluster_state(client, patience_ms=observe_ms, doubted=node_id)
+    view = observe_cluster_state(client, node_timeout_ms=observe_ms, doubted=node_id)
     return view, plan_unregister(view.state, node_id, role, stopped=stopped)
 
 
@@ -52,7 +52,7 @@ def unregister_node(
     planned_on: ClusterState,
     *,
     stopped: bool = False,
-    patience_ms: float = PATIENCE_MS,
+    outcome_timeout_ms: float = OUTCOME_TIMEOUT_MS,
     observe_ms: float = OBSERVE_MS,
 ) -> UnregisteredNode:
     """Send the request of a plan whose outcome is `planned`, if nothing changed since the plan.
@@ -61,7 +61,7 @@ def unregister_node(
 
     Raises UnreachableError, and RefusedError if another cluster answers; the request did not leave then.
     """
-    policy = RegistryWaitPolicy(observe_every_ms=_PAUSE_MS, patience_ms=patience_ms)
+    policy = RegistryWaitPolicy(observe_every_ms=_PAUSE_MS, outcome_timeout_ms=outcome_timeout_ms)
     port = _LiveRegistry(client, plan.node_id, observe_ms, planned_on.cluster_id)
     journey = UnregisterJourney(port, plan, planned_on, stopped=stopped, policy=policy)
     end = Engine(journey, RunJournal(), clock=client.clock, policy=policy).to_the_end()
@@ -86,7 +86,7 @@ class _LiveRegistry:
 
     def observe(self) -> ClusterState:
         """Observe the state as `observe_and_plan` does. Raise RefusedError if another cluster answers."""
-        state = observe_cluster_state(self._client, patience_ms=self._observe_ms, doubted=self._node_id).state
+        state = observe_cluster_state(self._client, node_timeout_ms=self._observe_ms, doubted=self._node_id).state
         check_planned_for(self._cluster_id, state.cluster_id, who=str(self._client.bootstrap[0]))
         return state
 

@@ -30,12 +30,12 @@ NO_ACCESS = frozenset(
 )
 
 
-def leader_error(client: Client, error: UnreachableError, patience_ms: float) -> UnreachableError:
+def leader_error(client: Client, error: UnreachableError, node_timeout_ms: float) -> UnreachableError:
     """Return why the leader was not asked, as far as the controllers that answered show it; else `error` itself."""
     add_login_step(error, client, named=client.role)
     if error.id != NO_LEADER or client.role is Role.BROKER:
         return error
-    with QuorumObserver(client, patience_ms=patience_ms) as observer:
+    with QuorumObserver(client, node_timeout_ms=node_timeout_ms) as observer:
         try:
             state = observer.observe()
         except UnreachableError as other:

@@ -39,7 +39,7 @@ PIECE_BYTES = 8 * 1024 * 1024
 MOST_SNAPSHOT_BYTES = 4 * 1024**3
 MOST_LOG_BYTES = 16 * 1024**3  # a controller makes a snapshot every 20 MiB, and keeps 100 MiB (the defaults)
 _WAIT_MS = 200
-_PATIENCE_MS = 15_000.0  # how long a leader may have no high watermark: an election, and its first commit
+_RETRY_MS = 15_000.0  # how long a leader may have no high watermark: an election, and its first commit
 _PAUSE_MS = 100.0
 _EPOCHS_TRIED = 64
 _EPOCH_PLACE = slice(12, 16)  # of the first batch of an answer
@@ -174,7 +174,7 @@ class _LogWalk:
 
     def __init__(self, controllers: Client, cluster_id: str | None = None, quorum: QuorumAnswer | None = None) -> None:
         self._controllers, self._cluster_id = controllers, cluster_id
-        self._patience = Deadline.after(_PATIENCE_MS, controllers.clock)
+        self._retry_until = Deadline.after(_RETRY_MS, controllers.clock)
         self.leader_id = self.epoch = self.end = -1
         if quorum is not None and quorum.high_watermark >= 0:
             self.leader_id, self.epoch, self.end = quorum.leader_id, quorum.leader_epoch, quorum.high_watermark
@@ -204,7 +204,7 @@ class _LogWalk:
             if part is None:
                 self._wait("the active controller gives nothing of what it has", "metadata-log-not-given")
                 continue
-            self._patience = Deadline.after(_PATIENCE_MS, self._controllers.clock)
+            self._retry_until = Deadline.after(_RETRY_MS, self._controllers.clock)
             if not isinstance(part, FetchedSnapshot):
                 self._fetched_bytes += len(part.data)
                 if self._fetched_bytes > MOST_LOG_BYTES:
@@ -272,9 +272,9 @@ class _LogWalk:
             self._wait("the active controller has not committed anything in its epoch", "high-watermark-unknown")
 
     def _wait(self, what: str, error_id: str) -> None:
-        if self._patience.passed:
+        if self._retry_until.passed:
             raise UnreachableError(what, id=error_id, next_step="See `kafkactl quorum describe`: a majority must run.")
-        self._patience.clock.sleep_ms(_PAUSE_MS)
+        self._retry_until.clock.sleep_ms(_PAUSE_MS)
 
 
 @contextmanager

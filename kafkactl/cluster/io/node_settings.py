@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kafkactl.cluster.io.configured import own_settings_request
 from kafkactl.cluster.io.places import Seat
-from kafkactl.cluster.io.view import PATIENCE_MS, ObservedCluster
+from kafkactl.cluster.io.view import NODE_TIMEOUT_MS, ObservedCluster
 from kafkactl.cluster.node_settings import NodeSettings, asked_keys, of_answer, of_file
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
@@ -64,14 +64,18 @@ class SettingsView:
 
 
 def observe_settings(
-    client: Client, view: ObservedCluster, files: Iterable[NodeSettings] = (), *, patience_ms: float = PATIENCE_MS
+    client: Client,
+    view: ObservedCluster,
+    files: Iterable[NodeSettings] = (),
+    *,
+    node_timeout_ms: float = NODE_TIMEOUT_MS,
 ) -> SettingsView:
     """Ask every node of `view` that answers; `files` stand in for nodes that could not be asked. Raises nothing."""
     given = {(settings.role, settings.id): settings for settings in files}
     nodes: list[NodeSettings] = []
     unread: list[Unread] = []
     for seat in view.seats:
-        with client.sibling(seat.role, seat.addresses, timeout_ms=patience_ms) as asking:
+        with client.sibling(seat.role, seat.addresses, timeout_ms=node_timeout_ms) as asking:
             found = _asked(asking, view.state, seat, client.role)
         spare = given.pop((seat.role, seat.id), None)
         if isinstance(found, NodeSettings):

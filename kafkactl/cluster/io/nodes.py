@@ -48,15 +48,15 @@ class NodesNamed:
 _NONE_NAMED = NodesNamed()
 
 
-def named_at_start(client: Client, found: Sequence[Seat], *, patience_ms: float) -> NodesNamed:
+def named_at_start(client: Client, found: Sequence[Seat], *, node_timeout_ms: float) -> NodesNamed:
     """Ask the nodes at addresses of the start that no node advertises for their ids. Raises nothing.
 
     Such an address is a port that a bastion forwards, or a load balancer. One that was silent until now has a quarter
-    of `patience_ms`: it may be that of a node that hangs and that no other node names.
+    of `node_timeout_ms`: it may be that of a node that hangs and that no other node names.
     """
     advertised = {at for seat in found if seat.role is client.role for at in seat.addresses}
     asked = dict.fromkeys(at for at in client.bootstrap if at not in advertised)
-    visits = _visits(client, asked, patience_ms, silent_ms=patience_ms / 4)
+    visits = _visits(client, asked, node_timeout_ms, silent_ms=node_timeout_ms / 4)
     answering = [visit for visit in visits.values() if visit.versions is not None and visit.role is client.role]
     named = [visit for visit in answering if visit.node_id is not None]
     return NodesNamed(
@@ -71,25 +71,25 @@ def ask_nodes(
     found: Sequence[Seat],
     *,
     cluster_id: str | None,
-    patience_ms: float,
+    node_timeout_ms: float,
     again: bool = True,
     start: NodesNamed = _NONE_NAMED,
 ) -> tuple[tuple[ClusterNode, ...], tuple[Finding, ...]]:
     """Return the report of each node at its first answering address, and the findings about the others.
 
-    All are asked at once; one that hangs costs `patience_ms`. `cluster_id` None: it is not compared. With `again` nodes
-    that `client` has asked before are asked again for their ranges, on new connections. `start` are nodes at addresses
-    that none advertises: they show if the silence of advertised addresses is evidence. Raises nothing.
+    All are asked at once; one that hangs costs `node_timeout_ms`. `cluster_id` None: it is not compared. With `again`
+    nodes that `client` has asked before are asked again for their ranges, on new connections. `start` are nodes at
+    addresses that none advertises: they show if the silence of advertised addresses is evidence. Raises nothing.
     """
     expected: dict[Address, int | None] = {}
     for seat in found:
         for address in seat.addresses:
             expected.setdefault(address, seat.id)
     roles = {address: seat.role for seat in reversed(found) for address in seat.addresses}
-    visits = _visits(client, expected, patience_ms, roles=roles, again=again)
+    visits = _visits(client, expected, node_timeout_ms, roles=roles, again=again)
     stuck = [at for at, visit in visits.items() if visit.error is not None and visit.error.id == "connection-timed-out"]
     unasked = [at for at in stuck if visits[at].versions is None]
-    taken = _takes_connections(client, unasked, min(_CONNECT_MS, patience_ms / 4))
+    taken = _takes_connections(client, unasked, min(_CONNECT_MS, node_timeout_ms / 4))
     nodes: list[ClusterNode] = []
     findings: list[Finding] = []
     accepted = {roles[at] for at, visit in visits.items() if visit.versions is not None and visit.error is None}
@@ -150,7 +150,7 @@ def _without_silence(
 def _visits(
     client: Client,
     expected: Mapping[Address, int | None],
-    patience_ms: float,
+    node_timeout_ms: float,
     *,
     roles: Mapping[Address, Role] | None = None,
     again: bool = False,
@@ -158,12 +158,12 @@ def _visits(
 ) -> Visits:
     """Return the answer of each address; `roles` are the kinds of nodes expected there, by default the client's.
 
-    A node that did not answer the client before has `silent_ms`, by default `patience_ms` like all others.
+    A node that did not answer the client before has `silent_ms`, by default `node_timeout_ms` like all others.
     """
     if not expected:
         return {}
     roles = roles or {}
-    limit_ms = patience_ms if silent_ms is None else silent_ms
+    limit_ms = node_timeout_ms if silent_ms is None else silent_ms
     connected = client.open_connection if again else client.kept_connection
 
     def ask(address: Address, deadline: Deadline) -> Visit:
@@ -175,7 +175,7 @@ def _visits(
             )
 
     # All judgements of levels need the releases.
-    deadline = Deadline.after(patience_ms, client.clock)
+    deadline = Deadline.after(node_timeout_ms, client.clock)
     found = all_at_once(list(expected), ask, deadline, meanwhile=known_releases)
     return {
         address: result

@@ -3,7 +3,7 @@
 The answer of the leader decides. All controllers are asked nevertheless: a former leader may not yet know that it was
 replaced, and without a leader each controller still reports its id and the leader that it follows. Connections are not
 shared, because a server reads nothing from a connection on which it still owes a response. Nodes that do not answer
-take `patience_ms` together, however many there are.
+take `node_timeout_ms` together, however many there are.
 
 The nodes named at the start, the endpoints in the voter set (to check the log) and standby controllers that fetch are
 asked. Without a leader, all registered and configured controllers are asked as well.
@@ -47,7 +47,7 @@ from kafkactl.kafka.retries import is_transient
 from kafkactl.net.transport import Address
 from kafkactl.protocol.schema.rights import not_authorised
 
-PATIENCE_MS = 3_000.0
+NODE_TIMEOUT_MS = 3_000.0
 _NO_LIMIT = float("inf")
 _WATCH_EVERY_MS = 200.0
 _ROUNDS = 3  # from the named nodes to their voters, from these to the configured controllers, and once more
@@ -59,8 +59,8 @@ class QuorumObserver(Closing):
 
     `identify`: also ask every controller for its identity and its settings (3.7 on). `cluster_id` is the expected
     cluster, None for any: an answer of a node of another one is an error of that address and not evidence. `silent` are
-    nodes that did not answer, shared by observers of one cluster that have the same patience: if a leader answers, such
-    a node is not waited for again before it answers. `watches_followers`: take about 2 s more if followers of a leader
+    nodes that did not answer, shared by observers of one cluster with the same time limit: if a leader answers, such a
+    node is not waited for again before it answers. `watches_followers`: take about 2 s more if followers of a leader
     that cannot be asked then show if it leads. Use it as a context manager.
     """
 
@@ -69,7 +69,7 @@ class QuorumObserver(Closing):
         client: Client,
         *,
         identify: bool = True,
-        patience_ms: float = PATIENCE_MS,
+        node_timeout_ms: float = NODE_TIMEOUT_MS,
         clock: Clock | None = None,
         cluster_id: str | None = None,
         silent: SilentNodes | None = None,
@@ -79,7 +79,7 @@ class QuorumObserver(Closing):
         self._silent = SilentNodes() if silent is None else silent
         self._client = client
         self._identify, self._watches_followers = identify, watches_followers
-        self._patience_ms = patience_ms
+        self._node_timeout_ms = node_timeout_ms
         self._clock = clock or SystemClock()
         self._lines: dict[Address, Connection] = {}
         self._is_closed = False
@@ -235,7 +235,7 @@ class QuorumObserver(Closing):
 
     def _beliefs(self, visits: Sequence[Visit]) -> list[Visit]:
         """Ask each controller that answers which leader it follows; needed only without a leader."""
-        deadline = Deadline.after(self._patience_ms, self._clock)
+        deadline = Deadline.after(self._node_timeout_ms, self._clock)
         asked = {
             visit.address: visit for visit in visits if visit.role is Role.CONTROLLER and visit.address in self._lines
         }
@@ -308,7 +308,7 @@ class QuorumObserver(Closing):
         found = all_at_once(
             list(places),
             ask,
-            Deadline.after(min(self._patience_ms, most_ms), self._clock),
+            Deadline.after(min(self._node_timeout_ms, most_ms), self._clock),
             silent=self._silent,
             is_enough=lambda visits: has_leader or any(visit.answer for visit in visits),
         )

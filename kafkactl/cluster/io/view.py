@@ -2,7 +2,7 @@
 
 What was not observed is None and reported as a finding, never assumed. A node is called silent only if nothing at its
 address answers: a listener that refuses this user, or is of another kind, leaves its node unknown. A node that hangs
-takes `patience_ms` and delays no other. Nothing here changes anything.
+takes `node_timeout_ms` and delays no other. Nothing here changes anything.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, request_body
 
 LOG_NOT_READ = "metadata-log-not-read"
-PATIENCE_MS = 5_000.0
+NODE_TIMEOUT_MS = 5_000.0
 _SOON_MS = 500.0  # after which a node named at the start is waited for while the others are asked
 _LEADER_MAY_BE_THERE = frozenset({"not-authorised", "quorum-not-described", "request-not-supported"})
 _MENDABLE = ("sasl-login-expected", "authentication-failed", "not-authorised", LEADER_NOT_REACHED)
@@ -60,7 +60,7 @@ def observe_cluster_state(
     client: Client,
     *,
     with_log: bool = True,
-    patience_ms: float | None = None,
+    node_timeout_ms: float | None = None,
     doubted: int | None = None,
     registrations: Callable[[], Registrations] | None = None,
     quorum: Callable[[], QuorumAnswer] | None = None,
@@ -78,24 +78,29 @@ def observe_cluster_state(
     """
     watches = with_log and registrations is None
     with (
-        _patient(client, patience_ms) as patient,
+        _patient(client, node_timeout_ms) as patient,
         _ClusterObserver(
-            patient, patience_ms or PATIENCE_MS, watches=watches, doubted=doubted, read=registrations, quorum=quorum
+            patient,
+            node_timeout_ms or NODE_TIMEOUT_MS,
+            watches=watches,
+            doubted=doubted,
+            read=registrations,
+            quorum=quorum,
         ) as observer,
     ):
         return observer.view(with_log=with_log)
 
 
 def observe_levels(
-    client: Client, view: ObservedCluster, *, patience_ms: float | None = None, watches: bool = False
+    client: Client, view: ObservedCluster, *, node_timeout_ms: float | None = None, watches: bool = False
 ) -> ObservedCluster:
     """Return the nodes with their present levels and leader; the log is not read again. Raises nothing.
 
     With `watches` the followers of the leader are observed again, too, as before a request that changes something.
     """
     with (
-        _patient(client, patience_ms) as patient,
-        _ClusterObserver(patient, patience_ms or PATIENCE_MS, watches=watches) as observer,
+        _patient(client, node_timeout_ms) as patient,
+        _ClusterObserver(patient, node_timeout_ms or NODE_TIMEOUT_MS, watches=watches) as observer,
     ):
         observer.registrations, observer.brokers_known = view.state.registrations, view.state.brokers_known
         observer.ask_quorum()
@@ -105,8 +110,8 @@ def observe_levels(
         )
 
 
-def _patient(client: Client, patience_ms: float | None) -> Client:
-    return client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms or PATIENCE_MS)
+def _patient(client: Client, node_timeout_ms: float | None) -> Client:
+    return client.sibling(client.role, client.bootstrap, timeout_ms=node_timeout_ms or NODE_TIMEOUT_MS)
 
 
 class _ClusterObserver(Closing):
@@ -115,7 +120,7 @@ class _ClusterObserver(Closing):
     def __init__(
         self,
         client: Client,
-        patience_ms: float,
+        node_timeout_ms: float,
         *,
         watches: bool,
         doubted: int | None = None,
@@ -126,7 +131,7 @@ class _ClusterObserver(Closing):
         self._read = read
         self._leader = LeaderSource(client)
         self._ask = self._leader.answer if quorum is None else quorum
-        self._patience_ms = patience_ms
+        self._node_timeout_ms = node_timeout_ms
         self._watches = watches
         self._doubted = frozenset(() if doubted is None else {doubted})
         self.quorum: QuorumAnswer | None = None
@@ -150,7 +155,7 @@ class _ClusterObserver(Closing):
         if self.quorum is None and self.cluster is None:
             self._check_can_learn(no_leader)
         places = self._places()
-        self._own = named_at_start(self._client, self._seats(places), patience_ms=self._patience_ms)
+        self._own = named_at_start(self._client, self._seats(places), node_timeout_ms=self._node_timeout_ms)
         found = self._seats(places)
         if with_log or self._is_any_node_missing(found):
             if self.registrations is None and self.log_error is None:
@@ -179,7 +184,7 @@ class _ClusterObserver(Closing):
             self._client,
             found,
             cluster_id=cluster_id,
-            patience_ms=self._patience_ms,
+            node_timeout_ms=self._node_timeout_ms,
             again=self._watches,
             start=self._own,
         )
@@ -224,7 +229,7 @@ class _ClusterObserver(Closing):
         try:
             self.quorum = self._ask()
         except UnreachableError as error:
-            self.leader_error = error = leader_error(self._client, error, self._patience_ms)
+            self.leader_error = error = leader_error(self._client, error, self._node_timeout_ms)
             self._errors.append(error)
             self.findings.append(_not_seen("quorum-not-seen", "quorum", "who leads and who votes is not known", error))
             return error
@@ -246,7 +251,7 @@ class _ClusterObserver(Closing):
                 check_role(address, answer, self._client.role)
         check_quorum_known({at: answer for at, answer in answers.items() if isinstance(answer, NodeVersions)})
         if not any(isinstance(answer, NodeVersions) for answer in answers.values()):
-            self._client.ask_any("ApiVersions", request_body(__version__))  # once more, with patience
+            self._client.ask_any("ApiVersions", request_body(__version__))  # once more, with all of the time
 
     def _check_can_learn(self, no_leader: UnreachableError | None) -> None:
         """Raise UnreachableError if neither the quorum, nor the cluster, nor the log names a single node."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkactl.cluster.api.patience import DESCRIBE_MS, NO_LIMIT, patience_ms
+from kafkactl.cluster.api.node_timeout import DESCRIBE_MS, NO_LIMIT, node_timeout_ms
 from kafkactl.cluster.describe import FeatureSeen, MemberSeen, describe_features, describe_members, kafka_lines
 from kafkactl.cluster.io.silence import silent_nodes
 from kafkactl.cluster.io.view import check_not_empty, observe_cluster_state
@@ -53,7 +53,7 @@ def describe(client: Client, *, node_id: int | None = None, timeout_ms: float = 
     A silent node costs a fifth of `timeout_ms` at most. Raises UnreachableError if no node answers
     (`no-node-answered`), or that node does not (`node-not-found`, `node-does-not-answer`).
     """
-    view = observe_cluster_state(client, with_log=False, patience_ms=patience_ms(DESCRIBE_MS, timeout_ms))
+    view = observe_cluster_state(client, with_log=False, node_timeout_ms=node_timeout_ms(DESCRIBE_MS, timeout_ms))
     check_not_empty(view)
     found = (*view.findings, *silent_nodes(view), *unfinished_migration(view.state))
     if node_id is None:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Final
 
 from kafkactl.cluster.io.node_settings import describe_own
-from kafkactl.cluster.io.view import PATIENCE_MS, ObservedCluster
+from kafkactl.cluster.io.view import NODE_TIMEOUT_MS, ObservedCluster
 from kafkactl.cluster.node_settings import CLUSTER_SOURCE, DEFAULT_SOURCE, MIN_INSYNC, STATIC_SOURCE
 from kafkactl.cluster.state import MinInsync
 from kafkactl.core.errors import KafkactlError
@@ -46,7 +46,7 @@ def observe_min_insync(client: Client, view: ObservedCluster) -> MinInsync:
         if node is not None and node.answers is False:
             continue
         listener = Role.BROKER if seat.role is Role.BROKER else Role.CONTROLLER
-        with client.sibling(listener, seat.addresses, timeout_ms=PATIENCE_MS) as asking:
+        with client.sibling(listener, seat.addresses, timeout_ms=NODE_TIMEOUT_MS) as asking:
             config = _min_insync_config(asking, seat.id)
         if config is None:
             unread.append(f"{seat.role.value} {seat.id}")

@@ -146,7 +146,7 @@ def perform(
         inventory,
         world,
         seen,
-        patience=patience_of(options, seen),
+        policy=policy_of(options, seen),
         tell=on_event,
         edits=edit_answers(options.hand_edits),
         rendered=_folder_of(options),
@@ -221,7 +221,7 @@ def files_of(inventory: Inventory, world: MigrationPort, journal: JournalView, o
     return RenderedFiles(inventory, world, journal, FilesOfOperator(), edits=edits, rendered=_folder_of(options))
 
 
-def patience_of(options: DriveOptions, seen: Observation) -> MigrationWaitPolicy:
+def policy_of(options: DriveOptions, seen: Observation) -> MigrationWaitPolicy:
     """Return the limits of the driver's waits; that of the copy follows the size of the observed tree."""
     interval_ms, given_ms = options.gate_interval_ms, options.gate_timeout_ms
     usual = MigrationWaitPolicy(apart_ms=interval_ms, observe_every_ms=min(2_000, max(200, interval_ms)))

@@ -99,7 +99,7 @@ def restart(
     place: Place,
     *,
     in_zookeeper: bool,
-    patience: MigrationWaitPolicy,
+    policy: MigrationWaitPolicy,
     waits: Waits = in_silence,
     starting: Callable[[], None] = lambda: None,
 ) -> Applied:
@@ -110,27 +110,27 @@ def restart(
     if not all(world.has_hook(verb, place.node) for verb in parts):
         starting()
         return _one(world, place, Verb.RESTART, f"restart {place.name}")
-    stopped = stop(world, place, patience=patience, waits=waits)
+    stopped = stop(world, place, policy=policy, waits=waits)
     if stopped.finding is not None or stopped.unknown:
         return stopped
-    if in_zookeeper and not _vanishes(world, f"/brokers/ids/{place.node}", patience, waits):
+    if in_zookeeper and not _vanishes(world, f"/brokers/ids/{place.node}", policy, waits):
         return Applied(finding=_session_lives(place) if not is_alive(world, place) else _did_nothing(place))
     starting()
     return start(world, place)
 
 
-def stop(world: MigrationPort, place: Place, *, patience: MigrationWaitPolicy, waits: Waits = in_silence) -> Applied:
+def stop(world: MigrationPort, place: Place, *, policy: MigrationWaitPolicy, waits: Waits = in_silence) -> Applied:
     """Stop a node, and check that its process is gone if there is a hook for that, else that its port is closed."""
     applied = _one(world, place, Verb.STOP, f"stop {place.name}")
     if applied.finding is not None or applied.asked:
         return applied
-    until = Deadline.after(patience.gone_ms, world.clock)
+    until = Deadline.after(policy.gone_ms, world.clock)
     while is_alive(world, place):
         listens = world.listens(place.node)
         if until.passed:
             return Applied(finding=_did_nothing(place) if listens else _still_runs(place), evidence=applied.evidence)
         waits(f"the process of {place.name} to end", "its port still takes connections" if listens else "it exists")
-        world.clock.sleep_ms(patience.observe_every_ms)
+        world.clock.sleep_ms(policy.observe_every_ms)
     return applied
 
 
@@ -180,7 +180,7 @@ def wipe_disk(world: MigrationPort, place: Place, *, metadata_dir: str, cluster_
 
 
 def stop_controllers(
-    world: MigrationPort, places: Iterable[Place], *, patience: MigrationWaitPolicy, waits: Waits = in_silence
+    world: MigrationPort, places: Iterable[Place], *, policy: MigrationWaitPolicy, waits: Waits = in_silence
 ) -> Applied:
     """Stop every controller, and keep it from coming back where a hook can."""
     every, asked = tuple(places), False
@@ -189,7 +189,7 @@ def stop_controllers(
             run = world.ask(_request(place, Verb.DISABLE, f"keep {place.name} from starting again"))
             if not run.is_done:
                 return Applied(finding=_failed(place, Verb.DISABLE, run))
-        applied = stop(world, place, patience=patience, waits=waits)
+        applied = stop(world, place, policy=policy, waits=waits)
         if applied.finding is not None or applied.unknown:
             return applied
         asked = asked or applied.asked
@@ -224,23 +224,23 @@ def controllers_alive(world: MigrationPort, places: Iterable[Place]) -> tuple[Fi
 
 
 def verified_gone(
-    world: MigrationPort, places: Iterable[Place], *, patience: MigrationWaitPolicy, waits: Waits = in_silence
+    world: MigrationPort, places: Iterable[Place], *, policy: MigrationWaitPolicy, waits: Waits = in_silence
 ) -> Finding | None:
     """Observe twice that no controller process runs; return the first reason against it."""
     every = tuple(places)
-    until = Deadline.after(patience.gone_ms, world.clock)
+    until = Deadline.after(policy.gone_ms, world.clock)
     while alive := controllers_alive(world, every):
         if until.passed:
             return alive[0]
         waits("every controller to be gone", alive[0].message)
-        world.clock.sleep_ms(patience.observe_every_ms)
-    world.clock.sleep_ms(min(patience.apart_ms, 3_000))
+        world.clock.sleep_ms(policy.observe_every_ms)
+    world.clock.sleep_ms(min(policy.apart_ms, 3_000))
     return next(iter(controllers_alive(world, every)), None)
 
 
-def raise_epoch(world: MigrationPort, controllers: Iterable[Place], *, patience: MigrationWaitPolicy) -> Applied:
+def raise_epoch(world: MigrationPort, controllers: Iterable[Place], *, policy: MigrationWaitPolicy) -> Applied:
     """Lift `/controller_epoch` above what partitions' states and KRaft's `/controller` carry (KAFKA-20488)."""
-    if finding := verified_gone(world, controllers, patience=patience):
+    if finding := verified_gone(world, controllers, policy=policy):
         return Applied(finding=finding)
     tree, znode = parse_tree(world.tree()), world.znode(EPOCH)
     if znode is None or tree.controller_epoch is None:
@@ -254,13 +254,13 @@ def raise_epoch(world: MigrationPort, controllers: Iterable[Place], *, patience:
 
 
 def delete_controller(
-    world: MigrationPort, controllers: Iterable[Place], keep: Callable[[Znode], str], *, patience: MigrationWaitPolicy
+    world: MigrationPort, controllers: Iterable[Place], keep: Callable[[Znode], str], *, policy: MigrationWaitPolicy
 ) -> Applied:
     """Delete KRaft's `/controller`, and no other, at the version that was read, with no controller process left.
 
     `keep` stores what is deleted and gives its sha256.
     """
-    if finding := verified_gone(world, controllers, patience=patience):
+    if finding := verified_gone(world, controllers, policy=policy):
         return Applied(finding=finding)
     znode = world.znode(CONTROLLER)
     if znode is None or znode.ephemeral_owner:
@@ -273,10 +273,10 @@ def delete_controller(
 
 
 def delete_migration(
-    world: MigrationPort, controllers: Iterable[Place], keep: Callable[[Znode], str], *, patience: MigrationWaitPolicy
+    world: MigrationPort, controllers: Iterable[Place], keep: Callable[[Znode], str], *, policy: MigrationWaitPolicy
 ) -> Applied:
     """Delete `/migration` at the version that was read, with no controller process left: one would create it again."""
-    if finding := verified_gone(world, controllers, patience=patience):
+    if finding := verified_gone(world, controllers, policy=policy):
         return Applied(finding=finding)
     znode = world.znode(MIGRATION)
     if znode is None:
@@ -306,13 +306,13 @@ def _is_kraft(znode: Znode) -> bool:
     return isinstance(epoch, int) and epoch >= 0
 
 
-def _vanishes(world: MigrationPort, path: str, patience: MigrationWaitPolicy, waits: Waits) -> bool:
-    until = Deadline.after(patience.znode_ms, world.clock)
+def _vanishes(world: MigrationPort, path: str, policy: MigrationWaitPolicy, waits: Waits) -> bool:
+    until = Deadline.after(policy.znode_ms, world.clock)
     while world.znode(path) is not None:
         if until.passed:
             return False
         waits(f"the ZooKeeper session of the stopped broker to end ({path} to go)", f"{path} is there")
-        world.clock.sleep_ms(min(patience.observe_every_ms, 1_000))
+        world.clock.sleep_ms(min(policy.observe_every_ms, 1_000))
     return True
 
 

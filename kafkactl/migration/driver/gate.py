@@ -27,17 +27,17 @@ def gates_of(state: State, observation: Observation, earlier: Observation | None
     return gates_seen(state, evidence, checked=check(observation, evidence=evidence), earlier=earlier)
 
 
-def limit_of(step: Step, patience: MigrationWaitPolicy) -> int:
+def limit_of(step: Step, policy: MigrationWaitPolicy) -> int:
     """Return the timeout of a gate in ms.
 
     Brokers elect a controller in milliseconds, or the next run has to start one of them again. A run does not restart
     a broker without consent: without a controller the broker may have to be killed to stop.
     """
     if step.action is Move.WAIT_COPY:
-        return patience.copy_ms
+        return policy.copy_ms
     if step.action is Move.WAIT_ZOOKEEPER_CONTROLLER:
-        return min(patience.znode_ms, patience.gate_ms)
-    return patience.gate_ms
+        return min(policy.znode_ms, policy.gate_ms)
+    return policy.gate_ms
 
 
 def why_closed(crew: RunContext, step: Step, route: StepPlan, seen: Observation) -> tuple[str, ...]:
@@ -103,5 +103,5 @@ def boot_left_ms(crew: RunContext, step: Step, place: Place, up_ms: int) -> int:
     running = is_running(crew.world, place)
     if running is False or answers(crew.world.observe().node(step.node, step.role)):
         return 0
-    limit_ms = limit_of(step, crew.patience)
+    limit_ms = limit_of(step, crew.policy)
     return limit_ms if running else max(0, limit_ms - up_ms)

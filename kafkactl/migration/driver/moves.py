@@ -70,7 +70,7 @@ class RunContext:
     inventory: Inventory
     journal: DriverJournal
     files: Files
-    patience: MigrationWaitPolicy
+    policy: MigrationWaitPolicy
     tell: ProgressCallback
     cluster_id: str
     release: str
@@ -130,7 +130,7 @@ def _restart(crew: RunContext, step: Step, seq: int, seen: Observation) -> Appli
         crew.world,
         place,
         in_zookeeper=in_zookeeper,
-        patience=crew.patience,
+        policy=crew.policy,
         waits=crew.waits,
         starting=lambda: _starting(crew, seq, place.name, place.phase),
     )
@@ -142,7 +142,7 @@ def _is_in_zookeeper(seen: Observation, broker: int) -> bool:
 
 
 def _stop(crew: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
-    return apply.stop(crew.world, crew.place(step, seq), patience=crew.patience, waits=crew.waits)
+    return apply.stop(crew.world, crew.place(step, seq), policy=crew.policy, waits=crew.waits)
 
 
 def _starting(crew: RunContext, seq: int, target: str, phase: str) -> None:
@@ -164,23 +164,23 @@ def _format(crew: RunContext, step: Step, seq: int, _seen: Observation) -> Appli
 
 
 def _stop_controllers(crew: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
-    applied = apply.stop_controllers(crew.world, crew.controllers(seq), patience=crew.patience, waits=crew.waits)
+    applied = apply.stop_controllers(crew.world, crew.controllers(seq), policy=crew.policy, waits=crew.waits)
     if applied.finding is not None or applied.asked:
         return applied
-    finding = apply.verified_gone(crew.world, crew.controllers(seq), patience=crew.patience, waits=crew.waits)
+    finding = apply.verified_gone(crew.world, crew.controllers(seq), policy=crew.policy, waits=crew.waits)
     return Applied(finding=finding, evidence=applied.evidence)
 
 
 def _raise(crew: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
-    return apply.raise_epoch(crew.world, crew.controllers(seq), patience=crew.patience)
+    return apply.raise_epoch(crew.world, crew.controllers(seq), policy=crew.policy)
 
 
 def _delete_controller(crew: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
-    return apply.delete_controller(crew.world, crew.controllers(seq), _keeper(crew), patience=crew.patience)
+    return apply.delete_controller(crew.world, crew.controllers(seq), _keeper(crew), policy=crew.policy)
 
 
 def _delete_migration(crew: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
-    return apply.delete_migration(crew.world, crew.controllers(seq), _keeper(crew), patience=crew.patience)
+    return apply.delete_migration(crew.world, crew.controllers(seq), _keeper(crew), policy=crew.policy)
 
 
 def _keeper(crew: RunContext) -> Callable[[Znode], str]:
@@ -192,7 +192,7 @@ def _keeper(crew: RunContext) -> Callable[[Znode], str]:
 
 def _follows(crew: RunContext, step: Step, _seq: int, _seen: Observation) -> Applied:
     """Wait until the broker's own Metadata answer names the ZooKeeper controller in two observations."""
-    world, until, times = crew.world, Deadline.after(crew.patience.gate_ms, crew.world.clock), 0
+    world, until, times = crew.world, Deadline.after(crew.policy.gate_ms, crew.world.clock), 0
     while True:
         holder = apply.zookeeper_controller(world)
         named = None if step.node is None else world.controller_of(step.node)
@@ -206,7 +206,7 @@ def _follows(crew: RunContext, step: Step, _seq: int, _seen: Observation) -> App
         else:
             seen = f"{step.target} names {_broker(named)}, /controller is held by {_broker(holder)}"
         crew.waits(f"{step.target} to name the broker that holds /controller", seen)
-        world.clock.sleep_ms(crew.patience.observe_every_ms)
+        world.clock.sleep_ms(crew.policy.observe_every_ms)
 
 
 def _broker(id: int | None) -> str:

@@ -83,7 +83,7 @@ def run_migration(
     """
     way = _Way(plan=plan, goal=goal, identity=identity, until=until, is_there=is_there, accept_observed=accept_observed)
     journey = MigrationJourney(crew, way, guard or NoGuard(), ask)
-    engine = Engine(journey, crew.journal, clock=crew.world.clock, policy=crew.patience)
+    engine = Engine(journey, crew.journal, clock=crew.world.clock, policy=crew.policy)
     try:
         end = engine.to_the_end()
     except KeyboardInterrupt:
@@ -132,7 +132,7 @@ class MigrationJourney(Journey[ObservedMigration, StepPlan, Step, Applied]):
         found = self._observe_once()
         before = self.known
         if before is not None and moved_against(self.goal, before, found.route.state):
-            self.context.world.clock.sleep_ms(self.context.patience.apart_ms)
+            self.context.world.clock.sleep_ms(self.context.policy.apart_ms)
             found = self._observe_once()
             if moved_against(self.goal, before, found.route.state):
                 raise moved_by_another(self.goal, before, found.route.state)
@@ -148,7 +148,7 @@ class MigrationJourney(Journey[ObservedMigration, StepPlan, Step, Applied]):
                 seen = context.world.observe()
                 break
             except UnreachableError as error:
-                away = away or Deadline.after(context.patience.znode_ms, context.world.clock)
+                away = away or Deadline.after(context.policy.znode_ms, context.world.clock)
                 if not self.run.began or away.passed:
                     raise
                 self._wait_for_zookeeper(error)
@@ -177,7 +177,7 @@ class MigrationJourney(Journey[ObservedMigration, StepPlan, Step, Applied]):
 
     def _wait_for_zookeeper(self, error: UnreachableError) -> None:
         self._wait("ZooKeeper to answer again", error.message)
-        self.context.world.clock.sleep_ms(self.context.patience.observe_every_ms)
+        self.context.world.clock.sleep_ms(self.context.policy.observe_every_ms)
 
     def plan(self, seen: ObservedMigration) -> StepPlan:
         """Return the plan with the outcome for this run: refused, reached, or with a step to do."""
@@ -239,8 +239,8 @@ class MigrationJourney(Journey[ObservedMigration, StepPlan, Step, Applied]):
 
         Return None if another step is next by now.
         """
-        clock, patience, step = self.context.world.clock, self.context.patience, self.step_of(plan)
-        until = Deadline.after(patience.settle_ms if self.run.began else 2 * patience.apart_ms, clock)
+        clock, policy, step = self.context.world.clock, self.context.policy, self.step_of(plan)
+        until = Deadline.after(policy.settle_ms if self.run.began else 2 * policy.apart_ms, clock)
         found = self.guard.objections(seen.seen, None, seen.route, step)
         needed = self.guard.observations_needed(seen.route, step)
         times = 0 if found else 1
@@ -251,7 +251,7 @@ class MigrationJourney(Journey[ObservedMigration, StepPlan, Step, Applied]):
                 first = f"{found[0].subject}: {found[0].message}"
                 self._wait(f"{len(found)} findings to pass before {step.action} {step.target}", first)
             earlier = seen.seen
-            clock.sleep_ms(patience.apart_ms)
+            clock.sleep_ms(policy.apart_ms)
             seen = self.run.observe()
             plan = self.plan(seen)
             again = self.step_of(plan) if plan.outcome is Outcome.PLANNED else None
@@ -362,7 +362,7 @@ class MigrationJourney(Journey[ObservedMigration, StepPlan, Step, Applied]):
             except RefusedError as error:  # a znode that was changed meanwhile: observed again
                 return Applied(finding=error_finding(step.target, error))
             except UnreachableError as error:
-                away = away or Deadline.after(self.context.patience.znode_ms, self.context.world.clock)
+                away = away or Deadline.after(self.context.policy.znode_ms, self.context.world.clock)
                 if error.id not in AWAY or away.passed:
                     return Applied(finding=error_finding(step.target, error))
                 self._wait_for_zookeeper(error)
@@ -373,9 +373,9 @@ class MigrationJourney(Journey[ObservedMigration, StepPlan, Step, Applied]):
         if key[0] in WITHOUT_OBSERVATION or is_blind(self.context, step, asked=asked):
             self.seen_done.add(key)
             return None
-        patience, clock = self.context.patience, self.context.world.clock
-        limit_ms = limit_of(step, patience) if limit_ms is None else limit_ms
-        until = Deadline.after(patience.operator_ms if asked else limit_ms, clock)
+        policy, clock = self.context.policy, self.context.world.clock
+        limit_ms = limit_of(step, policy) if limit_ms is None else limit_ms
+        until = Deadline.after(policy.operator_ms if asked else limit_ms, clock)
         opened_ms: float | None = None
         before = self.state
         stuck_until: Deadline | None = None
@@ -384,7 +384,7 @@ class MigrationJourney(Journey[ObservedMigration, StepPlan, Step, Applied]):
             seen, route = self._again()
             found = blockers(route.findings)
             stuck = self._hopeless(seen, route, before)
-            stuck_until = None if stuck is None else stuck_until or Deadline.after(patience.znode_ms, clock)
+            stuck_until = None if stuck is None else stuck_until or Deadline.after(policy.znode_ms, clock)
             if stuck_until is not None and stuck_until.passed:
                 return stuck
             if found and (until.passed or route.state in STOP_AT_ONCE):
@@ -395,15 +395,15 @@ class MigrationJourney(Journey[ObservedMigration, StepPlan, Step, Applied]):
             closed = tuple(finding.message for finding in findings) or why_closed(self.context, step, route, seen)
             if not closed:
                 opened_ms = clock.now_ms() if opened_ms is None else opened_ms
-                if clock.now_ms() - opened_ms >= patience.apart_ms or key[0] in CONFIRMED_ALREADY:
+                if clock.now_ms() - opened_ms >= policy.apart_ms or key[0] in CONFIRMED_ALREADY:
                     return None
-                clock.sleep_ms(patience.apart_ms - (clock.now_ms() - opened_ms))
+                clock.sleep_ms(policy.apart_ms - (clock.now_ms() - opened_ms))
                 continue
             opened_ms = None
             if until.passed:
                 return gate_stays_closed(step, closed, asked=asked)
             self._wait(f"{step.action} {step.target} to be seen done ({step.gate})", closed[0])
-            clock.sleep_ms(patience.observe_every_ms)
+            clock.sleep_ms(policy.observe_every_ms)
 
     def _hopeless(self, seen: Observation, route: StepPlan, before: str | None) -> Finding | None:
         """Return the state after which no gate opens if it lasts for a minute.

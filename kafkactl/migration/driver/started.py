@@ -38,7 +38,7 @@ class StartedNode:
             return None
         now_ms = context.world.clock.now_ms()
         self._gone_ms = now_ms if self._gone_ms is None else self._gone_ms
-        if now_ms - self._gone_ms < 2 * context.patience.apart_ms:
+        if now_ms - self._gone_ms < 2 * context.policy.apart_ms:
             return None
         return self._finding()
 

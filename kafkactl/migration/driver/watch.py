@@ -41,11 +41,11 @@ class StepWatch:
             except RefusedError as error:
                 return error_finding("migration", error)
             except UnreachableError as error:
-                away = away or Deadline.after(crew.patience.znode_ms, crew.world.clock)
+                away = away or Deadline.after(crew.policy.znode_ms, crew.world.clock)
                 if error.id not in AWAY or away.passed:
                     return error_finding("migration", error)
                 crew.tell(Event(kind="wait", text="ZooKeeper to answer again", seen=error.message))
-                crew.world.clock.sleep_ms(crew.patience.observe_every_ms)
+                crew.world.clock.sleep_ms(crew.policy.observe_every_ms)
             else:
                 return None
 
@@ -71,10 +71,10 @@ class StepWatch:
 
     def may_observe_again(self, silent: Finding) -> bool:
         """Return True if there is time for another observation, after a wait."""
-        clock, patience = self._crew.world.clock, self._crew.patience
-        self._silent_until = self._silent_until or Deadline.after(patience.settle_ms, clock)
+        clock, policy = self._crew.world.clock, self._crew.policy
+        self._silent_until = self._silent_until or Deadline.after(policy.settle_ms, clock)
         if self._silent_until.passed:
             return False
         self._crew.tell(Event(kind="wait", text=f"{silent.subject} to answer again", seen=silent.message))
-        clock.sleep_ms(patience.observe_every_ms)
+        clock.sleep_ms(policy.observe_every_ms)
         return True

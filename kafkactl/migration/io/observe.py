@@ -39,7 +39,8 @@ from kafkactl.migration.zktree.tree import Tree
 from kafkactl.migration.zktree.znode import Znode
 from kafkactl.net.transport import parse_addresses
 
-_PATIENCE_MS: Final = 15_000.0  # for what hooks answer and logs hold, so that a slow one does not eat all of the time
+# For answers of hooks and for logs, so that a slow one does not take all of the time.
+_LONGEST_SHARE_MS: Final = 15_000.0
 _SILENT_MS: Final = 10_000.0  # for who takes a connection and says nothing: a node, or ZooKeeper before a session
 _SHARE: Final = 1 / 4  # of the time, for each of nodes, places and log; the tree, which can be large, has twice of it
 _OF_THE_TREE_ITSELF: Final = frozenset({"no-kafka-tree", "duplicate-znode-path"})  # the reader of the tree reports them
@@ -126,7 +127,7 @@ class _Looking:
         self._inventory = inventory
         self._folder = Path(inventory.file).parent
         self._clock = clock
-        self.share_ms = min(_PATIENCE_MS, _SHARE * timeout_ms)
+        self.share_ms = min(_LONGEST_SHARE_MS, _SHARE * timeout_ms)
         self._silent_ms = min(_SILENT_MS, self.share_ms)
         self._tree_ms = 2 * _SHARE * timeout_ms
         paths = {

@@ -185,12 +185,12 @@ def _change(
     confirm: Confirm | None = None,
     on_event: EventCallback = ignore_event,
 ) -> QuorumChange:
-    patience = policy or QuorumWaitPolicy()
+    policy = policy or QuorumWaitPolicy()
     named = {key.node_id: endpoints for key, endpoints in goal.endpoints.items()}
     with live_quorum.LiveQuorum(client, endpoints=named, with_brokers=goal.asks_brokers) as world:
         if not world.knows_cluster_id:
             # Old controllers do not report the cluster's id; nothing is sent without it, but a refusal needs none.
-            planned = plan_only(world, goal, clock=clock.SystemClock(), patience=patience)
+            planned = plan_only(world, goal, clock=clock.SystemClock(), policy=policy)
             if planned.outcome is not Outcome.PLANNED:
                 if planned.before is not None and planned.before.cluster_id is not None:
                     _check_cluster(cluster_id, planned.before.cluster_id)  # why it does not fetch, where it does not
@@ -199,18 +199,18 @@ def _change(
         path = journal or journal_path(SUBJECT, world.cluster_id)
         denied = world.change_denied(goal.request)
         if dry_run or denied is not None:
-            planned = _denied(plan_only(world, goal, clock=clock.SystemClock(), patience=patience), denied)
+            planned = _denied(plan_only(world, goal, clock=clock.SystemClock(), policy=policy), denied)
             earlier = open_request(journal_content(path), path, world.cluster_id)
             noted = planned if earlier is None else replace(planned, findings=(*planned.findings, earlier))
             return QuorumChange(result=noted)
         if confirm is not None:
-            planned = plan_only(world, goal, clock=clock.SystemClock(), patience=patience)
+            planned = plan_only(world, goal, clock=clock.SystemClock(), policy=policy)
             refusal = confirm(planned) if planned.outcome is Outcome.PLANNED else None
             if refusal is not None:
                 refused = replace(planned, outcome=Outcome.REFUSED, findings=(*planned.findings, refusal))
                 return QuorumChange(result=refused, journal=path)
         with open_journal(path, subject=SUBJECT, cluster_id=world.cluster_id) as opened:
-            result = carry_out(world, goal, opened, clock=clock.SystemClock(), patience=patience, tell=on_event)
+            result = carry_out(world, goal, opened, clock=clock.SystemClock(), policy=policy, tell=on_event)
             return QuorumChange(result=result, journal=path)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafkactl.kafka.client import Client
     from kafkactl.quorum.io.disks import DiskReading
 
-LEAST_PATIENCE_MS: Final = 1_200.0
+LEAST_NODE_TIMEOUT_MS: Final = 1_200.0
 _APART_S: Final = 0.7  # an idle leader writes a no-op every half second
 
 
@@ -107,7 +107,7 @@ class QuorumWatch:
     """A quorum that can be observed again and again; use it as a context manager.
 
     `client` is a live cluster, `log_dirs` are metadata log directories of its controllers; at least one of the two.
-    One silent node costs `patience_ms`, and voters of which one answer proves nothing are watched for `watch_ms`.
+    One silent node costs `node_timeout_ms`, and voters of which one answer proves nothing are watched for `watch_ms`.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class QuorumWatch:
         client: Client | None,
         log_dirs: Iterable[str | os.PathLike[str]] = (),
         *,
-        patience_ms: float = LEAST_PATIENCE_MS,
+        node_timeout_ms: float = LEAST_NODE_TIMEOUT_MS,
         watch_ms: float = WATCH_MS,
     ) -> None:
         self._watch_ms = watch_ms
@@ -124,7 +124,7 @@ class QuorumWatch:
         self._histories: tuple[Finding, ...] | None = None
         self._earlier: tuple[float, QuorumState] | None = None
         self._observer = (
-            None if client is None else QuorumObserver(client, patience_ms=patience_ms, watches_followers=True)
+            None if client is None else QuorumObserver(client, node_timeout_ms=node_timeout_ms, watches_followers=True)
         )
 
     def __enter__(self) -> QuorumWatch:
@@ -190,14 +190,14 @@ def describe(
     client: Client | None = None,
     *,
     log_dirs: Iterable[str | os.PathLike[str]] = (),
-    patience_ms: float = LEAST_PATIENCE_MS,
+    node_timeout_ms: float = LEAST_NODE_TIMEOUT_MS,
 ) -> QuorumDescription:
     """Return the leader, the voters, the observers and the number of failures that the quorum still survives.
 
     `client` is a live cluster; `log_dirs` are metadata log directories, which are read in addition, or alone. One
-    silent node costs `patience_ms`. Raises as `QuorumWatch.observe`.
+    silent node costs `node_timeout_ms`. Raises as `QuorumWatch.observe`.
     """
-    with QuorumWatch(client, log_dirs, patience_ms=patience_ms) as quorum:
+    with QuorumWatch(client, log_dirs, node_timeout_ms=node_timeout_ms) as quorum:
         return quorum.observe()
 
 

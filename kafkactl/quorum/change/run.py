@@ -65,9 +65,9 @@ _STOPPED = (Outcome.FAILED, Outcome.PARTIAL, Outcome.REFUSED)
 _RESULTS = {Known.DONE: StepResult.DONE, Known.FAILED: StepResult.FAILED}
 
 
-def plan_only(world: QuorumPort, goal: Goal, *, clock: Clock, patience: QuorumWaitPolicy | None = None) -> ChangeResult:
+def plan_only(world: QuorumPort, goal: Goal, *, clock: Clock, policy: QuorumWaitPolicy | None = None) -> ChangeResult:
     """Return the plan from what is observed now; nothing is sent, nothing is written down. Raises UnreachableError."""
-    policy = patience or QuorumWaitPolicy()
+    policy = policy or QuorumWaitPolicy()
     journey = QuorumJourney(goal, QuorumWatcher(world, clock, policy, in_silence, node_ids=goal.node_ids))
     state = Engine(journey, RunJournal(), clock=clock, policy=policy).observe()
     plan = journey.plan_of(state)
@@ -80,7 +80,7 @@ def carry_out(
     journal: Journal,
     *,
     clock: Clock,
-    patience: QuorumWaitPolicy | None = None,
+    policy: QuorumWaitPolicy | None = None,
     tell: ProgressCallback = in_silence,
 ) -> ChangeResult:
     """Change the quorum until the goal is reached, refused, failed or not known.
@@ -89,7 +89,7 @@ def carry_out(
     cleanly where something was sent by then, and are raised otherwise. Raises UnreachableError if nothing could be
     observed to begin with, and the errors of the journal.
     """
-    policy = patience or QuorumWaitPolicy()
+    policy = policy or QuorumWaitPolicy()
     journey = QuorumJourney(goal, QuorumWatcher(world, clock, policy, tell, node_ids=goal.node_ids))
     return journey.result(Engine(journey, journal, clock=clock, policy=policy).to_the_end())
 

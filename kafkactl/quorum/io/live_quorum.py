@@ -14,7 +14,7 @@ from typing import Any
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, iterate_metadata_log
-from kafkactl.cluster.io.quorum_view import PATIENCE_MS, QuorumObserver
+from kafkactl.cluster.io.quorum_view import NODE_TIMEOUT_MS, QuorumObserver
 from kafkactl.cluster.io.quorum_visit import Visit, nodes_of, visit_node
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.state import Probe, QuorumState
@@ -50,7 +50,7 @@ class LiveQuorum(Closing):
 
     `endpoints` are those of a node to be added, by its id, where the operator named them: they are probed, too.
     `with_brokers`: brokers are asked for their features, as well as controllers. Nodes that do not answer cost one
-    look `patience_ms`, or a share of a short time that the client has. Making one raises UnreachableError, and
+    look `node_timeout_ms`, or a share of a short time that the client has. Making one raises UnreachableError, and
     RefusedError where the bootstrap nodes belong to several clusters.
     """
 
@@ -60,16 +60,16 @@ class LiveQuorum(Closing):
         *,
         endpoints: Mapping[int, Sequence[Endpoint]] | None = None,
         with_brokers: bool = False,
-        patience_ms: float = PATIENCE_MS,
+        node_timeout_ms: float = NODE_TIMEOUT_MS,
     ) -> None:
         self.unread_ms = FORWARDED_MS if client.role is Role.BROKER else UNREAD_MS
         self._client = client
         self._endpoints = dict(endpoints or {})
         self._with_brokers = with_brokers
-        self._patience_ms = min(patience_ms, client.left_ms / _LOOKS)
+        self._node_timeout_ms = min(node_timeout_ms, client.left_ms / _LOOKS)
         silent = SilentNodes()
-        self._watcher = QuorumObserver(client, identify=False, patience_ms=self._patience_ms, silent=silent)
-        self._observer = QuorumObserver(client, patience_ms=self._patience_ms, silent=silent)
+        self._watcher = QuorumObserver(client, identify=False, node_timeout_ms=self._node_timeout_ms, silent=silent)
+        self._observer = QuorumObserver(client, node_timeout_ms=self._node_timeout_ms, silent=silent)
         self._log = _RegistrationReader()
         self._near: Client | None = None
         client.check_one_cluster()
@@ -81,8 +81,8 @@ class LiveQuorum(Closing):
         """Return the cluster's id from any node that answers soon; None otherwise. The time is short because a node
         that hangs delays the observation that follows as well."""
         try:
-            soon_ms = min(_SOON_MS, self._patience_ms)
-            with QuorumObserver(self._client, identify=False, patience_ms=soon_ms) as observer:
+            soon_ms = min(_SOON_MS, self._node_timeout_ms)
+            with QuorumObserver(self._client, identify=False, node_timeout_ms=soon_ms) as observer:
                 return observer.observe().cluster_id
         except UnreachableError:
             self._watcher.close()
@@ -220,7 +220,7 @@ class LiveQuorum(Closing):
             with self._client.open_connection(address, deadline, role=Role.CONTROLLER) as connection:
                 return visit_node(connection, expected_id=wanted[address], identify=True, deadline=deadline)
 
-        found = all_at_once(list(wanted), ask, Deadline.after(self._patience_ms, self._client.clock))
+        found = all_at_once(list(wanted), ask, Deadline.after(self._node_timeout_ms, self._client.clock))
         visits = [
             visited
             if isinstance(visited, Visit)
@@ -242,7 +242,7 @@ class LiveQuorum(Closing):
     def _brokers(self) -> dict[int, ClusterNode]:
         from kafkactl.cluster.io.view import observe_cluster_state
 
-        found = observe_cluster_state(self._client, with_log=False, patience_ms=self._patience_ms).state.nodes
+        found = observe_cluster_state(self._client, with_log=False, node_timeout_ms=self._node_timeout_ms).state.nodes
         return {node.id: node for node in found if node.role is Role.BROKER}
 
     def _at(self, address: Address) -> list[Endpoint]:

@@ -31,7 +31,7 @@ def inventory_of_cluster(
     The client properties are those with which each node is asked at its own address; `cluster_id` is the expected one.
     Raises UnreachableError as `nodes list`, and `cluster-not-reached` if no node is named.
     """
-    view = observe_cluster_state(client, patience_ms=timeout_ms)
+    view = observe_cluster_state(client, node_timeout_ms=timeout_ms)
     nodes = tuple(_node(id, [seat for seat in view.seats if seat.id == id]) for id in _ids(view.seats))
     if not nodes:
         raise UnreachableError("the cluster names none of its nodes", id="cluster-not-reached")

@@ -247,12 +247,12 @@ class RollObserver:
         leaderless: dict[str, Any] | None = None
         listed: dict[str, Any] | None = None
         errors: list[tuple[str, Role, KafkactlError]] = []
-        patience_ms = min(_SILENT_MS, _SHARE * self._timeout_ms)
+        node_timeout_ms = min(_SILENT_MS, _SHARE * self._timeout_ms)
         for client in self.clients():
             with client:
                 try:
                     if quorum is None:
-                        found = describe(client, patience_ms=patience_ms)
+                        found = describe(client, node_timeout_ms=node_timeout_ms)
                         leaderless = leaderless if found.state.leader_out_of_reach else found.to_dict()
                         check_leader_reached(found)
                         quorum = leaderless
@@ -263,7 +263,7 @@ class RollObserver:
                 if quorum is not None and not _has_leader(quorum):
                     break  # registrations and log are the leader's
                 try:
-                    rows = list_nodes(client, timeout_ms=5 * patience_ms).to_dict()
+                    rows = list_nodes(client, timeout_ms=5 * node_timeout_ms).to_dict()
                     listed = rows if listed is None or _knows_more(rows, listed) else listed
                 except KafkactlError as error:
                     errors.append(("nodes", client.role, error))

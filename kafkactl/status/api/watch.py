@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from kafkactl.metadata.image.model import Image
     from kafkactl.status.answer import ClusterStatus
 
-_PATIENCE_MS: Final = 800.0  # for one node that does not answer
-_QUORUM_PATIENCE_MS: Final = 650.0  # a voter that is silent for so long is watched next
+_NODE_TIMEOUT_MS: Final = 800.0  # for one node that does not answer
+_QUORUM_NODE_TIMEOUT_MS: Final = 650.0  # a voter that is silent for so long is watched next
 _SOON_MS: Final = 200.0
 _VOTERS_WATCHED_MS: Final = 1_200.0  # two intervals of no-ops and a sample: a voter that is silent for so long is dead
 _CALL_MS: Final = 1_800.0
@@ -79,7 +79,7 @@ class StatusWatch(Closing):
         self._leader_client = client.sibling(client.role, client.bootstrap, timeout_ms=leader_ms)
         self._leader = LeaderSource(self._leader_client)
         self._follower = LogFollower(self._log_client, lambda: self._quorum_answer(_LIMIT_MS))
-        self._counter = PartitionCounter(self._client, _PATIENCE_MS)
+        self._counter = PartitionCounter(self._client, _NODE_TIMEOUT_MS)
         self._is_first = True
         self._begin_s = 0.0
         self._questions = {name: Question(ask) for name, ask in self._asked().items()}
@@ -169,7 +169,7 @@ class StatusWatch(Closing):
         if self._quorum is None:
             self._quorum_client = self._answering_first(self._quorum_client)
             self._quorum = QuorumWatch(
-                self._quorum_client, patience_ms=_QUORUM_PATIENCE_MS, watch_ms=_VOTERS_WATCHED_MS
+                self._quorum_client, node_timeout_ms=_QUORUM_NODE_TIMEOUT_MS, watch_ms=_VOTERS_WATCHED_MS
             )
         found = self._quorum.observe()
         return ObservedQuorum(state=found.state, findings=found.findings, is_broken=found.is_broken)
@@ -186,7 +186,7 @@ class StatusWatch(Closing):
     def _ask_nodes(self) -> tuple[ObservedCluster, ObservedNodes]:
         view = observe_cluster_state(
             self._client,
-            patience_ms=_PATIENCE_MS,
+            node_timeout_ms=_NODE_TIMEOUT_MS,
             registrations=self._registrations,
             quorum=lambda: self._quorum_answer(_LIMIT_MS * _LOG_SHARE),
         )
@@ -229,7 +229,7 @@ class StatusWatch(Closing):
         if isinstance(nodes, NotAsked):
             return nodes
         view = nodes[0]
-        seen = observe_settings(self._client, view, patience_ms=_PATIENCE_MS)
+        seen = observe_settings(self._client, view, node_timeout_ms=_NODE_TIMEOUT_MS)
         unread = [(node.name, node.role, node.live, node.why, node.reason, node.step) for node in seen.unread]
         verdict = verdict_of(seen.nodes, unread)
         differences = [difference for difference in verdict.differences if difference.matters]

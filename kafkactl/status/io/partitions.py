@@ -34,9 +34,9 @@ _MOST_ASKED: Final = 8
 class PartitionCounter:
     """Counts of the partitions of an image. An image that is the same as before is not counted again."""
 
-    def __init__(self, client: Client, patience_ms: float) -> None:
+    def __init__(self, client: Client, node_timeout_ms: float) -> None:
         self._client = client
-        self._patience_ms = patience_ms
+        self._node_timeout_ms = node_timeout_ms
         self._counted: tuple[Image, int | None, PartitionHealth] | None = None
         self._answering: Address | None = None
 
@@ -54,7 +54,7 @@ class PartitionCounter:
         """
         if self._client.role is not Role.BROKER:
             return why
-        with self._client.sibling(Role.BROKER, self._client.bootstrap, timeout_ms=self._patience_ms * 2) as client:
+        with self._client.sibling(Role.BROKER, self._client.bootstrap, timeout_ms=self._node_timeout_ms * 2) as client:
             found = client.ask_any("Metadata", {"Topics": None, "AllowAutoTopicCreation": False}).body["Topics"]
             topics = [topic for topic in found if not topic["ErrorCode"]]
             if not topics:
@@ -110,8 +110,8 @@ class PartitionCounter:
     def _asked(self, role: Role, places: Mapping[Address, int]) -> int | None:
         """Return the value of the first node that answers, the one of the last observation first."""
         addresses = sorted(places, key=lambda address: address != self._answering)[:_MOST_ASKED]
-        deadline = Deadline.after(2 * self._patience_ms, self._client.clock)
-        with self._client.sibling(role, addresses, timeout_ms=self._patience_ms) as client:
+        deadline = Deadline.after(2 * self._node_timeout_ms, self._client.clock)
+        with self._client.sibling(role, addresses, timeout_ms=self._node_timeout_ms) as client:
             for address in addresses:
                 if deadline.passed:
                     break

@@ -61,7 +61,7 @@ def _with_quorum(
     from kafkactl.kafka.api.exposure import client_exposure
     from kafkactl.storage.io.lost_disk_quorum import (
         BRIEF_MS,
-        PATIENCE_MS,
+        NODE_TIMEOUT_MS,
         controller_client_config,
         sample_quorum,
         see_quorum,
@@ -73,11 +73,11 @@ def _with_quorum(
     except InputError as error:
         return changed(observed, quorum=QuorumSeen(reason=error.message))
     on_exposure(client_exposure(way_in))
-    patience_ms = min(PATIENCE_MS if is_confirmed else BRIEF_MS, _SHARE_OF_TIME * timeout_ms)
+    node_timeout_ms = min(NODE_TIMEOUT_MS if is_confirmed else BRIEF_MS, _SHARE_OF_TIME * timeout_ms)
     if is_confirmed:
-        return changed(observed, quorum=see_quorum(config, way_in, patience_ms=patience_ms))
+        return changed(observed, quorum=see_quorum(config, way_in, node_timeout_ms=node_timeout_ms))
     voters = _named_voters(request)
-    return changed(observed, quorum=sample_quorum(config, way_in, voters, patience_ms=patience_ms))
+    return changed(observed, quorum=sample_quorum(config, way_in, voters, node_timeout_ms=node_timeout_ms))
 
 
 def _named_voters(request: FormatRequest) -> tuple[DynamicVoter, ...]:

@@ -25,7 +25,7 @@ from kafkactl.storage.config.controller_access import controller_client_properti
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import QuorumSeen
 
-PATIENCE_MS = 2_000.0
+NODE_TIMEOUT_MS = 2_000.0
 BRIEF_MS = 1_000.0
 _ELECTION_MS = 1_500.0  # an election takes one to two seconds at Kafka's defaults
 _OBSERVATIONS = 3
@@ -39,17 +39,17 @@ def controller_client_config(config: NodeConfig) -> ClientConfig:
     return client_config_of(controller_client_properties(config), file=config.file)
 
 
-def see_quorum(config: NodeConfig, way_in: ClientConfig, *, patience_ms: float = PATIENCE_MS) -> QuorumSeen:
-    """Observe the quorum without this node; one silent node takes `patience_ms`. Raise nothing."""
+def see_quorum(config: NodeConfig, way_in: ClientConfig, *, node_timeout_ms: float = NODE_TIMEOUT_MS) -> QuorumSeen:
+    """Observe the quorum without this node; one silent node takes `node_timeout_ms`. Raise nothing."""
     seen = QuorumSeen(
         voter_ids=frozenset(voter.node_id for voter in config.static_voters),
         reason=f"{config.file} names no other controller",
     )
-    return _seen(seen, other_controllers(config), way_in, patience_ms, _proven_state)
+    return _seen(seen, other_controllers(config), way_in, node_timeout_ms, _proven_state)
 
 
 def sample_quorum(
-    config: NodeConfig, way_in: ClientConfig, voters: Iterable[DynamicVoter] = (), *, patience_ms: float = BRIEF_MS
+    config: NodeConfig, way_in: ClientConfig, voters: Iterable[DynamicVoter] = (), *, node_timeout_ms: float = BRIEF_MS
 ) -> QuorumSeen:
     """Return the answers of the configured controllers and of `voters` to one request each. Raises nothing.
 
@@ -61,20 +61,20 @@ def sample_quorum(
     places |= {Address(voter.host, voter.port): voter.node_id for voter in voters if voter.host and voter.port}
     places |= other_controllers(config)
     seen = QuorumSeen(reason=f"{config.file} names no controller")
-    return _seen(seen, places, way_in, patience_ms, _state_at_once)
+    return _seen(seen, places, way_in, node_timeout_ms, _state_at_once)
 
 
 def _seen(
     seen: QuorumSeen,
     places: Mapping[Address, int | None],
     way_in: ClientConfig,
-    patience_ms: float,
+    node_timeout_ms: float,
     state_of: Callable[[Client, float], QuorumState],
 ) -> QuorumSeen:
     if not places:
         return seen
     try:
-        limits = Limits(timeout_ms=patience_ms, request_timeout_ms=patience_ms)
+        limits = Limits(timeout_ms=node_timeout_ms, request_timeout_ms=node_timeout_ms)
         with Client(tuple(places), Role.CONTROLLER, access=way_in.access(), limits=limits) as client:
             answers = client.versions(tuple(places))
             seen = changed(seen, refused=_refused(places, answers))
@@ -83,7 +83,7 @@ def _seen(
                 return changed(seen, reason="; ".join(_messages(answers)), is_reached=_is_reached(answers))
             return changed(
                 seen,
-                state=state_of(client, patience_ms),
+                state=state_of(client, node_timeout_ms),
                 reason="",
                 registered=_registered(client),
                 has_loaded=any(METADATA_VERSION in answer.finalized for answer in versions),
@@ -103,9 +103,9 @@ def _registered(client: Client) -> frozenset[int] | None:
         return None
 
 
-def _state_at_once(client: Client, patience_ms: float) -> QuorumState:
+def _state_at_once(client: Client, node_timeout_ms: float) -> QuorumState:
     """Return the quorum as it answers once. Raises as `observe`."""
-    with QuorumObserver(client, patience_ms=patience_ms) as observer:
+    with QuorumObserver(client, node_timeout_ms=node_timeout_ms) as observer:
         return observer.observe()
 
 
@@ -137,12 +137,12 @@ def _messages(answers: Mapping[Address, NodeVersions | KafkactlError]) -> list[s
     return [answer.message for answer in answers.values() if isinstance(answer, KafkactlError)]
 
 
-def _proven_state(client: Client, patience_ms: float) -> QuorumState:
+def _proven_state(client: Client, node_timeout_ms: float) -> QuorumState:
     """Return the quorum with evidence of who follows the leader; an election on the way is waited for.
 
     Raises as `prove`.
     """
-    with QuorumObserver(client, patience_ms=patience_ms) as observer:
+    with QuorumObserver(client, node_timeout_ms=node_timeout_ms) as observer:
         for left in reversed(range(_OBSERVATIONS)):
             state = observer.prove(rounds=2)
             if state.has_leader or not left:

@@ -85,7 +85,7 @@ def _reassign(variant: str, target: str, start: Callable[[], SteppedQuorum]) -> 
         path = str(root / _JOURNAL)
         now_ms = lambda: 1_800_000_000_000 + int(quorum.clock.now_ms())  # noqa: E731
         with open_journal(path, subject="quorum", cluster_id=CLUSTER_ID, now_ms=now_ms) as journal:
-            outcome = carry_out(quorum, goal, journal, patience=_QUICK, clock=quorum.clock).outcome.value
+            outcome = carry_out(quorum, goal, journal, policy=_QUICK, clock=quorum.clock).outcome.value
         quorum.at_action = lambda _number, _name: None
         return outcome
 

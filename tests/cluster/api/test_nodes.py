@@ -29,7 +29,7 @@ def unregistered(
         state = observe_cluster_state(client).state
         _, plan = observe_and_plan(client, node_id, None)
         assert plan.outcome is Outcome.PLANNED, plan.findings
-        return unregister_node(client, plan, state, patience_ms=600)
+        return unregister_node(client, plan, state, outcome_timeout_ms=600)
 
 
 @pytest.mark.slow

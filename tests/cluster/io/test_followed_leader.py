@@ -26,12 +26,12 @@ SETTINGS = {
 }
 OLD, PRE_VOTE = (0, 1), (0, 2)
 DEAD = (1, LEADER)
-PATIENCE_MS = 3_000  # nodes that are down refuse at once; the others may be slow on a busy machine
+NODE_TIMEOUT_MS = 3_000  # nodes that are down refuse at once; the others may be slow on a busy machine
 pytestmark = pytest.mark.slow  # followers are observed for longer than their fetch timeout
 
 
 def observed(*addresses: Address, role: Role = Role.CONTROLLER) -> QuorumState:
-    observer = QuorumObserver(client_at(*addresses, role=role), patience_ms=PATIENCE_MS, watches_followers=True)
+    observer = QuorumObserver(client_at(*addresses, role=role), node_timeout_ms=NODE_TIMEOUT_MS, watches_followers=True)
     with observer:
         return observer.observe()
 

@@ -186,7 +186,7 @@ class TestALog:
         assert [part.end_offset for part in parts] == [1, 3]
 
     def test_fetch_is_refused_while_nothing_is_committed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(metadata_fetch, "_PATIENCE_MS", 150.0)
+        monkeypatch.setattr(metadata_fetch, "_RETRY_MS", 150.0)
         leader = Leader([])
         leader.high_watermark = -1
         assert refused(leader).id == "high-watermark-unknown"

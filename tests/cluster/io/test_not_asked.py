@@ -416,6 +416,6 @@ class Unauthenticated(FakeCluster):
 
 def test_settings_of_controllers_with_another_login_have_the_step_of_that_login() -> None:
     with Unauthenticated().client(Role.BROKER) as client:
-        found = observe_settings(client, observe_cluster_state(client), patience_ms=500)
+        found = observe_settings(client, observe_cluster_state(client), node_timeout_ms=500)
     steps = {unread.step for unread in found.unread if unread.role is Role.CONTROLLER}
     assert len(steps) == 1 and "--controller-command-config" in steps.pop()

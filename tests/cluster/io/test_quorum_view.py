@@ -29,7 +29,7 @@ from tests.kafka.quorum_nodes import (
     running,
 )
 
-PATIENCE_MS = 1_500.0
+NODE_TIMEOUT_MS = 1_500.0
 
 
 def look(quorum: Quorum, *ids: int, role: Role = Role.CONTROLLER, **changes) -> QuorumState:
@@ -41,7 +41,7 @@ def look_at(*addresses: Address) -> QuorumState:
 
 
 def look_with(client: Client, **changes) -> QuorumState:
-    with client, QuorumObserver(client, patience_ms=PATIENCE_MS) as observer:
+    with client, QuorumObserver(client, node_timeout_ms=NODE_TIMEOUT_MS) as observer:
         return observer.observe(**changes)
 
 
@@ -465,7 +465,7 @@ def test_observer_keeps_its_connections_and_sees_what_changes():
     with (
         running(Quorum()) as quorum,
         quorum.client() as client,
-        QuorumObserver(client, patience_ms=PATIENCE_MS) as observer,
+        QuorumObserver(client, node_timeout_ms=NODE_TIMEOUT_MS) as observer,
     ):
         assert observer.observe().leader_id == 2
         quorum.leader_id, quorum.epoch = 3, 8
@@ -488,7 +488,7 @@ def test_voter_that_was_silent_does_not_delay_an_observation_with_a_leader(named
     with (
         running(Quorum(overrides={(3, "DescribeCluster"): lambda _: is_over.wait(30) and None})) as quorum,
         quorum.client(*named, timeout_ms=LONG_MS) as client,
-        QuorumObserver(client, patience_ms=LONG_MS, silent=silent) as observer,
+        QuorumObserver(client, node_timeout_ms=LONG_MS, silent=silent) as observer,
     ):
         silent.add(quorum.controllers[3].address)
         began = time.monotonic()
@@ -506,7 +506,7 @@ def test_silent_node_that_is_elected_is_found():
     with (
         running(Quorum(leader_id=3, late_s={3: 0.6})) as quorum,
         quorum.client() as client,
-        QuorumObserver(client, patience_ms=10_000, silent=silent) as observer,
+        QuorumObserver(client, node_timeout_ms=10_000, silent=silent) as observer,
     ):
         silent.add(quorum.controllers[3].address)
         assert observer.observe().leader_id == 3
@@ -520,7 +520,7 @@ def test_broker_that_was_silent_is_asked_together_with_the_next_one(silent_ids):
     with (
         running(Quorum(overrides=hang), brokers=(11, 12, 13)) as quorum,
         quorum.client(role=Role.BROKER, timeout_ms=LONG_MS) as client,
-        QuorumObserver(client, patience_ms=LONG_MS, silent=silent) as observer,
+        QuorumObserver(client, node_timeout_ms=LONG_MS, silent=silent) as observer,
     ):
         for id in silent_ids:
             silent.add(quorum.brokers[id].address)
@@ -538,7 +538,7 @@ def test_formerly_silent_broker_is_asked_first():
     with (
         running(Quorum(), brokers=(11, 12)) as quorum,
         quorum.client(role=Role.BROKER) as client,
-        QuorumObserver(client, patience_ms=PATIENCE_MS, silent=silent) as observer,
+        QuorumObserver(client, node_timeout_ms=NODE_TIMEOUT_MS, silent=silent) as observer,
     ):
         for broker in quorum.brokers.values():
             silent.add(broker.address)

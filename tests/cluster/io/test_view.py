@@ -21,7 +21,7 @@ OLD = {"metadata.version": (1, 21)}
 
 def seen(cluster: FakeCluster, listener: Role = Role.BROKER, *, with_log: bool = True) -> ObservedCluster:
     with cluster.client(listener) as client:
-        return observe_cluster_state(client, with_log=with_log, patience_ms=1200)
+        return observe_cluster_state(client, with_log=with_log, node_timeout_ms=1200)
 
 
 def ids(view: ObservedCluster) -> list[str]:
@@ -78,7 +78,7 @@ def test_node_that_is_slow_delays_no_question_to_others_and_counts(
 
     cluster.answer = slowly  # type: ignore[method-assign]
     with cluster.client(Role.BROKER) as client:
-        view = observe_cluster_state(client, with_log=with_log, patience_ms=60_000)
+        view = observe_cluster_state(client, with_log=with_log, node_timeout_ms=60_000)
     assert {member.name: member.answers for member in view.state.members if not member.answers} == {}
     assert cluster.nodes[12].connections == (2 if with_log else 1)
 
@@ -114,8 +114,8 @@ def test_unresolved_host_name_leaves_its_node_unknown(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(cluster, "_described", inner_names)
     with cluster.client(Role.BROKER) as client, client.sibling(Role.BROKER, client.bootstrap[:1]) as first:
-        found = observe_cluster_state(client, with_log=False, patience_ms=1200).state.members
-        view = observe_cluster_state(first, with_log=False, patience_ms=1200)
+        found = observe_cluster_state(client, with_log=False, node_timeout_ms=1200).state.members
+        view = observe_cluster_state(first, with_log=False, node_timeout_ms=1200)
     assert [member.answers for member in found if member.id == 12] == [True], "it answers at an address of the start"
     assert [member.answers for member in view.state.members if member.id == 12] == [None]
     assert "broker-12.inside.invalid" in view.findings[0].message
@@ -150,7 +150,7 @@ def test_broker_that_waits_for_the_active_controller_is_not_called_silent() -> N
     for broker in cluster.of(Role.BROKER):
         broker.answers["DescribeQuorum"] = SILENCE
     with cluster.client(Role.BROKER) as client:
-        view, port = observe_cluster_state(client, patience_ms=1200), cluster.nodes[11].address.port
+        view, port = observe_cluster_state(client, node_timeout_ms=1200), cluster.nodes[11].address.port
     (unseen,) = [finding for finding in view.findings if finding.id == "quorum-not-seen"]
     assert f"the broker 127.0.0.1:{port} answers, but not DescribeQuorum, which it forwards" in unseen.message
     assert "quorum describe --bootstrap-controller" in (unseen.next_step or "")

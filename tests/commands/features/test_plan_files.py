@@ -43,10 +43,10 @@ TWO_STEPS = ("--metadata", "4.1", "--feature", "group.version=1")
 
 
 @pytest.fixture(autouse=True)
-def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_node_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value_ms in (("PROOF_MS", 600.0), ("SETTLE_MS", 600.0), ("_GRACE_MS", 100.0), ("_POLL_MS", 20.0)):
         monkeypatch.setattr(feature_change, name, value_ms)
-    monkeypatch.setattr(state_view, "PATIENCE_MS", 1000.0)
+    monkeypatch.setattr(state_view, "NODE_TIMEOUT_MS", 1000.0)
     monkeypatch.setattr(followers, "WATCH_MS", 400)
 
 

@@ -33,7 +33,7 @@ RANGES = {
 
 
 @pytest.fixture(autouse=True)
-def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_node_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value_ms in (("PROOF_MS", 600.0), ("SETTLE_MS", 600.0), ("_GRACE_MS", 100.0), ("_POLL_MS", 20.0)):
         monkeypatch.setattr(feature_change, name, value_ms)
 

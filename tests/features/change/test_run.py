@@ -124,7 +124,7 @@ def unregister(cluster: Registry, node_id: int = 6) -> Outcome:
     plan = plan_unregister(before, node_id)
     if plan.outcome is not Outcome.PLANNED:
         return plan.outcome
-    policy = RegistryWaitPolicy(observe_every_ms=50, patience_ms=300)
+    policy = RegistryWaitPolicy(observe_every_ms=50, outcome_timeout_ms=300)
     journey = UnregisterJourney(cluster, plan, before, stopped=False, policy=policy)
     return Engine(journey, RunJournal(), clock=cluster.clock, policy=policy).to_the_end().outcome
 

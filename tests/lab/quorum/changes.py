@@ -38,7 +38,7 @@ def change(
     journal: Path,
     *,
     role: Role = Role.CONTROLLER,
-    patience: QuorumWaitPolicy = QUICK,
+    policy: QuorumWaitPolicy = QUICK,
     tell: Callable[[Event], None] = lambda _: None,
     client: Client | None = None,
 ) -> ChangeResult:
@@ -48,10 +48,10 @@ def change(
         LiveQuorum(opened_client, with_brokers=goal.asks_brokers) as world,
         open_journal(str(journal), subject=SUBJECT, cluster_id=world.cluster_id) as opened,
     ):
-        return carry_out(world, goal, opened, clock=SystemClock(), patience=patience, tell=tell)
+        return carry_out(world, goal, opened, clock=SystemClock(), policy=policy, tell=tell)
 
 
 def plan(cluster: KafkaCluster, goal: Goal, *, role: Role = Role.CONTROLLER) -> ChangeResult:
     """Return what it would do."""
     with cluster.client(role) as client, LiveQuorum(client, with_brokers=goal.asks_brokers) as world:
-        return plan_only(world, goal, clock=SystemClock(), patience=QUICK)
+        return plan_only(world, goal, clock=SystemClock(), policy=QUICK)

@@ -63,7 +63,7 @@ def main(servers: str, target: str, journal: str, at: str) -> int:
         open_journal(journal, subject=SUBJECT, cluster_id=world.cluster_id) as log,
     ):
         goal = reassignment(target)
-        result = carry_out(world, goal, log, clock=SystemClock(), patience=replace(QUICK, settle_ms=10_000))
+        result = carry_out(world, goal, log, clock=SystemClock(), policy=replace(QUICK, settle_ms=10_000))
     print(fuse.actions, result.outcome.value, [finding.id for finding in result.findings])
     return result.outcome.exit_code
 

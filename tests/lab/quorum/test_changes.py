@@ -106,7 +106,7 @@ def test_removal_that_hangs_lands_when_a_paused_voter_comes_back(
         if event.kind == "send":
             cluster.pause(*followers[1:])
 
-    result = change(cluster, goal, journal, patience=SHORT, tell=pause_before)
+    result = change(cluster, goal, journal, policy=SHORT, tell=pause_before)
     assert result.outcome is Outcome.UNKNOWN, result.findings
     assert [step.state.value for step in result.steps] == ["unknown"]
     assert f"the removal of {followers[0]} may still commit, without another request" in result.may_happen[0]
@@ -170,7 +170,7 @@ def test_removed_controller_that_joins_again_is_reported(new_cluster: ClusterOf,
     key, journal = key_of(cluster, gone), tmp_path / "journal"
     _refused(change(cluster, removal(key), journal), "removed-node-still-runs")
     result = change(
-        cluster, removal(key, overrides=["--node-will-be-stopped"]), journal, patience=QuorumWaitPolicy(step_ms=15_000)
+        cluster, removal(key, overrides=["--node-will-be-stopped"]), journal, policy=QuorumWaitPolicy(step_ms=15_000)
     )
     assert result.outcome is Outcome.PARTIAL, result.findings
     assert "removed-voter-rejoined" in {finding.id for finding in result.findings}

@@ -18,7 +18,7 @@ FLAG = (
     "zookeeper.metadata.migration.enable=true\ncontroller.listener.names=CONTROLLER\n"
     "controller.quorum.voters=3001@127.0.0.1:6091,3002@127.0.0.1:6092,3003@127.0.0.1:6093\n"
 )
-PATIENCE = MigrationWaitPolicy()
+POLICY = MigrationWaitPolicy()
 CONTROLLERS = tuple(Place(node=n, name=f"controller {n}", phase="original", seq=7) for n in (3001, 3002, 3003))
 
 
@@ -77,52 +77,52 @@ def test_faulty_hook_of_a_file_is_reported(world: FakeWorld, fault: str, id: str
 
 def test_broker_is_started_when_its_old_session_is_over(copied: FakeWorld) -> None:
     copied.cluster.kill(1)
-    assert apply.restart(copied, place(1), in_zookeeper=True, patience=PATIENCE).finding is None
+    assert apply.restart(copied, place(1), in_zookeeper=True, policy=POLICY).finding is None
     assert copied.cluster.nodes[1].running
     assert copied.cluster.harm == []
 
 
 def test_session_that_does_not_end_keeps_a_broker_down(copied: FakeWorld) -> None:
     copied.cluster.kill(1)
-    found = apply.restart(copied, place(1), in_zookeeper=True, patience=replace(PATIENCE, znode_ms=3_000)).finding
+    found = apply.restart(copied, place(1), in_zookeeper=True, policy=replace(POLICY, znode_ms=3_000)).finding
     assert found is not None and found.id == "broker-session-active"
     assert not copied.cluster.nodes[1].running
 
 
 def test_stop_that_a_hook_only_claims_is_detected(world: FakeWorld) -> None:
     world.faults = [(Verb.STOP, 1, LIE)]
-    found = apply.restart(world, place(1), in_zookeeper=True, patience=PATIENCE).finding
+    found = apply.restart(world, place(1), in_zookeeper=True, policy=POLICY).finding
     assert found is not None and found.id == "hook-did-nothing"
     world.faults = [(Verb.STOP, 1, HANG)]
-    found = apply.restart(world, place(1), in_zookeeper=True, patience=PATIENCE).finding
+    found = apply.restart(world, place(1), in_zookeeper=True, policy=POLICY).finding
     assert found is not None and found.id == "hook-timed-out"
 
 
 def test_without_stop_and_start_there_is_restart(world: FakeWorld) -> None:
     world.verbs = frozenset({Verb.RESTART})
-    assert apply.restart(world, place(1), in_zookeeper=True, patience=PATIENCE).finding is None
+    assert apply.restart(world, place(1), in_zookeeper=True, policy=POLICY).finding is None
     assert world.cluster.nodes[1].starts == 2
 
 
 def test_without_any_hook_the_operator_is_asked(world: FakeWorld) -> None:
     world.verbs = frozenset()
-    applied = apply.restart(world, place(1), in_zookeeper=True, patience=PATIENCE)
+    applied = apply.restart(world, place(1), in_zookeeper=True, policy=POLICY)
     assert applied.asked and applied.finding is None
     assert apply.read_file(world, place(1)) == (None, None)
 
 
 def test_nothing_is_deleted_while_a_controller_lives(copied: FakeWorld) -> None:
     for action in (apply.delete_controller, apply.delete_migration):
-        found = action(copied, CONTROLLERS, lambda znode: "kept", patience=PATIENCE).finding
+        found = action(copied, CONTROLLERS, lambda znode: "kept", policy=POLICY).finding
         assert found is not None and found.id == "controller-still-runs"
-    found = apply.raise_epoch(copied, CONTROLLERS, patience=PATIENCE).finding
+    found = apply.raise_epoch(copied, CONTROLLERS, policy=POLICY).finding
     assert found is not None and found.id == "controller-still-runs"
     assert copied.cluster.harm == []
     assert {"/controller", "/migration"} <= copied.cluster.znodes.keys()
 
 
 def test_controller_that_comes_back_between_two_looks_is_seen(copied: FakeWorld) -> None:
-    apply.stop_controllers(copied, CONTROLLERS, patience=PATIENCE)
+    apply.stop_controllers(copied, CONTROLLERS, policy=POLICY)
     looks = []
 
     def back() -> None:
@@ -131,7 +131,7 @@ def test_controller_that_comes_back_between_two_looks_is_seen(copied: FakeWorld)
             copied.cluster.start(3002)
 
     copied.on_act = back
-    found = apply.delete_controller(copied, CONTROLLERS, lambda znode: "kept", patience=replace(PATIENCE, gone_ms=0))
+    found = apply.delete_controller(copied, CONTROLLERS, lambda znode: "kept", policy=replace(POLICY, gone_ms=0))
     assert found.finding is not None and found.finding.id == "controller-still-runs"
     assert copied.cluster.harm == []
 
@@ -139,10 +139,10 @@ def test_controller_that_comes_back_between_two_looks_is_seen(copied: FakeWorld)
 def test_znode_is_not_deleted_while_running_controllers_are_unknown(
     copied: FakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    apply.stop_controllers(copied, CONTROLLERS, patience=PATIENCE)
+    apply.stop_controllers(copied, CONTROLLERS, policy=POLICY)
     copied.verbs = ALL - {Verb.IS_RUNNING}
     monkeypatch.setattr(copied, "listens", lambda node: None)
-    found = apply.delete_controller(copied, CONTROLLERS, lambda znode: "kept", patience=PATIENCE).finding
+    found = apply.delete_controller(copied, CONTROLLERS, lambda znode: "kept", policy=POLICY).finding
     assert found is not None and found.id == "controller-state-unknown"
 
 
@@ -152,41 +152,37 @@ def test_znodes_are_removed_in_order(copied: FakeWorld) -> None:
         copied.cluster.put(
             state, (copied.cluster.znodes[state].data or b"").replace(b'"controller_epoch":', b'"controller_epoch":1')
         )
-    assert apply.stop_controllers(copied, CONTROLLERS, patience=PATIENCE).finding is None
-    applied = apply.raise_epoch(copied, CONTROLLERS, patience=PATIENCE)
+    assert apply.stop_controllers(copied, CONTROLLERS, policy=POLICY).finding is None
+    applied = apply.raise_epoch(copied, CONTROLLERS, policy=POLICY)
     assert applied.evidence["epoch_after"] == applied.evidence["highest"] + 1
-    assert "epoch_after" not in apply.raise_epoch(copied, CONTROLLERS, patience=PATIENCE).evidence
+    assert "epoch_after" not in apply.raise_epoch(copied, CONTROLLERS, policy=POLICY).evidence
     for action in (apply.delete_controller, apply.delete_migration):
-        assert (
-            action(copied, CONTROLLERS, lambda znode: kept.append(znode.path) or "x", patience=PATIENCE).finding is None
-        )
-        assert action(copied, CONTROLLERS, lambda znode: "x", patience=PATIENCE).evidence == {"already": True}
+        assert action(copied, CONTROLLERS, lambda znode: kept.append(znode.path) or "x", policy=POLICY).finding is None
+        assert action(copied, CONTROLLERS, lambda znode: "x", policy=POLICY).evidence == {"already": True}
     assert kept == ["/controller", "/migration"]
     assert copied.cluster.harm == []
 
 
 def test_controller_of_zookeeper_is_never_deleted(world: FakeWorld) -> None:
     before = world.cluster.znodes["/controller"]
-    assert apply.delete_controller(world, CONTROLLERS, lambda znode: "x", patience=PATIENCE).evidence == {
-        "already": True
-    }
+    assert apply.delete_controller(world, CONTROLLERS, lambda znode: "x", policy=POLICY).evidence == {"already": True}
     assert world.cluster.znodes["/controller"] is before
     world.cluster.put("/controller", b"rubbish")
-    found = apply.delete_controller(world, CONTROLLERS, lambda znode: "x", patience=PATIENCE).finding
+    found = apply.delete_controller(world, CONTROLLERS, lambda znode: "x", policy=POLICY).finding
     assert found is not None and found.id == "znode-unreadable"
 
 
 def test_znode_that_changed_meanwhile_is_left_alone(copied: FakeWorld) -> None:
-    apply.stop_controllers(copied, CONTROLLERS, patience=PATIENCE)
+    apply.stop_controllers(copied, CONTROLLERS, policy=POLICY)
     copied.before_write = lambda path: copied.cluster.put(path, copied.cluster.znodes[path].data)
     with pytest.raises(RefusedError, match="another version"):
-        apply.delete_migration(copied, CONTROLLERS, lambda znode: "x", patience=PATIENCE)
+        apply.delete_migration(copied, CONTROLLERS, lambda znode: "x", policy=POLICY)
     assert "/migration" in copied.cluster.znodes
 
 
 def test_no_disk_is_wiped_under_a_process(copied: FakeWorld) -> None:
     found = apply.wipe_disk(copied, place(3001), metadata_dir="/meta").finding
     assert found is not None and found.id == "node-still-runs"
-    apply.stop_controllers(copied, CONTROLLERS, patience=PATIENCE)
+    apply.stop_controllers(copied, CONTROLLERS, policy=POLICY)
     assert apply.wipe_disk(copied, place(3001), metadata_dir="/meta").finding is None
     assert copied.cluster.harm == []

@@ -19,7 +19,7 @@ from kafkactl.migration.driver.ports import Event, RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import FLAG, PATIENCE, QUORUM, at_phase, open_crew
+from tests.fakes.migration_crew import FLAG, POLICY, QUORUM, at_phase, open_crew
 from tests.fakes.migration_hooks import ALL, LIE, FakeWorld
 from tests.migration.observations import OPEN_AT_M0
 
@@ -151,7 +151,7 @@ def test_started_node_that_ended_ends_the_wait_with_the_errors_of_its_log(tmp_pa
     assert "PKIX path building failed" in finding.message
     assert "hunter2" not in str(finding.to_dict())
     assert "INFO" not in finding.message
-    assert cluster.now_ms - began_ms < PATIENCE.gate_ms
+    assert cluster.now_ms - began_ms < POLICY.gate_ms
     world.repaired = True
     again = forward(crew_of(world, tmp_path, []), "M4L")
     assert again.state_after == "M4L"
@@ -169,7 +169,7 @@ class StartedAgain(EndsAtOnce):
     def carry_out(self, request: Request):
         run = super().carry_out(request)
         if request.verb is Verb.START and request.node == 2:
-            self.restarted_by_supervisor_ms = self.cluster.now_ms + PATIENCE.apart_ms
+            self.restarted_by_supervisor_ms = self.cluster.now_ms + POLICY.apart_ms
         return run
 
 
@@ -183,7 +183,7 @@ def test_node_without_is_running_is_awaited_for_the_whole_time_of_its_gate(tmp_p
     began_ms = cluster.now_ms
     result = forward(crew_of(EndsAtOnce(cluster, verbs=ALL - {Verb.IS_RUNNING}), tmp_path, []), "M4L")
     assert "step-not-confirmed" in {finding.id for finding in result.findings}
-    assert cluster.now_ms - began_ms >= PATIENCE.gate_ms
+    assert cluster.now_ms - began_ms >= POLICY.gate_ms
 
 
 class SlowBoot(FakeWorld):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.frozen import changed
-from kafkactl.migration.api.driving import DriveOptions, patience_of
+from kafkactl.migration.api.driving import DriveOptions, policy_of
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.steps.m5 import copy_deadline_ms, expected_copy, shown_secrets
@@ -34,7 +34,7 @@ def test_deadline_is_three_times_the_prediction_and_two_minutes(name: str) -> No
     small, large = (expected(many_topics(name, count).observation()) for count in (0, 1_000))
     assert copy_deadline_ms(small) == 120_000 + int(3000 * small.seconds)
     assert 0 < small.seconds < large.seconds
-    waits = patience_of(DriveOptions(), many_topics(name, 1_000).observation())
+    waits = policy_of(DriveOptions(), many_topics(name, 1_000).observation())
     assert (waits.copy_ms, waits.gate_ms) == (copy_deadline_ms(large), 600_000)
 
 
@@ -48,11 +48,11 @@ def test_prediction_in_seconds_is_waited_for_in_milliseconds(seconds: float, dea
 @pytest.mark.parametrize("name", ["M6", "M8"])
 def test_once_it_is_done_there_is_none_to_wait_for(name: str) -> None:
     assert expected(world(name).observation()) is None
-    assert patience_of(DriveOptions(), world(name).observation()).copy_ms == 600_000
+    assert policy_of(DriveOptions(), world(name).observation()).copy_ms == 600_000
 
 
 def test_given_timeout_applies_to_gates_and_copy() -> None:
-    waits = patience_of(DriveOptions(gate_interval_ms=1_000, gate_timeout_ms=15_000), world("M4L").observation())
+    waits = policy_of(DriveOptions(gate_interval_ms=1_000, gate_timeout_ms=15_000), world("M4L").observation())
     assert (waits.gate_ms, waits.copy_ms, waits.apart_ms) == (15_000, 15_000, 1_000)
 
 

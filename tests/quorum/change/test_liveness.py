@@ -52,12 +52,12 @@ def change(tmp_path):
 
     def run(quorum, name, *, after_ms=0.0, dry_run=False):
         quorum.sleep_ms(after_ms)
-        patience = QuorumWaitPolicy(gate=GATE, settle_ms=6_000, stays_away_ms=500, catch_up_ms=3_000, step_ms=3_000)
+        policy = QuorumWaitPolicy(gate=GATE, settle_ms=6_000, stays_away_ms=500, catch_up_ms=3_000, step_ms=3_000)
         if dry_run:
-            return plan_only(quorum, GOALS[name](), patience=patience, clock=quorum)
+            return plan_only(quorum, GOALS[name](), policy=policy, clock=quorum)
         path = str(tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl")
         with open_journal(path, subject="quorum", cluster_id=CLUSTER_ID) as journal:
-            return carry_out(quorum, GOALS[name](), journal, patience=patience, clock=quorum)
+            return carry_out(quorum, GOALS[name](), journal, policy=policy, clock=quorum)
 
     return run
 

@@ -60,9 +60,9 @@ CONVERT = Goal(description={"verb": "convert"}, plan=plan_conversion)
 def run(tmp_path):
     """Carry out a goal on a simulated quorum, with the journal of this test."""
 
-    def _run(quorum, goal, **patience):
+    def _run(quorum, goal, **policy):
         with open_journal(str(tmp_path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID) as journal:
-            return carry_out(quorum, goal, journal, patience=QuorumWaitPolicy(**patience), clock=quorum.clock)
+            return carry_out(quorum, goal, journal, policy=QuorumWaitPolicy(**policy), clock=quorum.clock)
 
     return _run
 
@@ -278,7 +278,7 @@ def test_leader_without_reports_of_every_voter_is_reported_as_a_wait(tmp_path):
     not_yet = Answer(code=95, message="because not all of the voters support it")
     quorum, events = SteppedQuorum(world=world("1 2 3", static=True), rehearsals=[not_yet, OK]), []
     with open_journal(str(tmp_path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID) as journal:
-        carry_out(quorum, CONVERT, journal, patience=QuorumWaitPolicy(), clock=quorum.clock, tell=events.append)
+        carry_out(quorum, CONVERT, journal, policy=QuorumWaitPolicy(), clock=quorum.clock, tell=events.append)
     assert "the leader has not heard from every voter yet" in [event.text for event in events if event.kind == "wait"]
 
 
@@ -331,7 +331,7 @@ def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journe
     def go(quorum, folder, fuse):
         quorum.at_action = fuse
         with open_journal(str(folder / "journal"), subject="quorum", cluster_id=CLUSTER_ID) as journal:
-            return carry_out(quorum, _reassign(target), journal, patience=quick, clock=quorum.clock).outcome
+            return carry_out(quorum, _reassign(target), journal, policy=quick, clock=quorum.clock).outcome
 
     def check(quorum):
         assert ids_of(quorum.world.voters) == [member.node_id for member in parse_target(target)]

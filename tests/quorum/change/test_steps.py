@@ -50,7 +50,7 @@ class Misplaced(SteppedQuorum):
 
 def run(quorum: SteppedQuorum, goal: Goal, path) -> ChangeResult:
     with open_journal(str(path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID) as journal:
-        return carry_out(quorum, goal, journal, patience=QuorumWaitPolicy(), clock=quorum.clock)
+        return carry_out(quorum, goal, journal, policy=QuorumWaitPolicy(), clock=quorum.clock)
 
 
 def added(path, wrong_ms: float) -> tuple[ChangeResult, float]:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
+from kafkactl.cluster.api.node_timeout import NO_LIMIT, node_timeout_ms
 from kafkactl.cluster.quorum.voters import parse_host_port
 from kafkactl.core.values import Endpoint
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.quorum.io.candidate import read_controller_config
-from kafkactl.quorum.io.recover.probe import PATIENCE_MS, who_answers
+from kafkactl.quorum.io.recover.probe import NODE_TIMEOUT_MS, who_answers
 from kafkactl.quorum.recover.request import RecoveryOverrides
 from kafkactl.quorum.recover.seen import AnsweringAddress, RecoveryTarget
 
@@ -83,6 +83,6 @@ def recovery_probe(
     more = [(None, address) for address in addresses]
 
     def probe(places: Sequence[tuple[int | None, Endpoint]]) -> tuple[AnsweringAddress, ...]:
-        return who_answers([*more, *places], way_in, patience_ms=patience_ms(PATIENCE_MS, timeout_ms))
+        return who_answers([*more, *places], way_in, node_timeout_ms=node_timeout_ms(NODE_TIMEOUT_MS, timeout_ms))
 
     return probe

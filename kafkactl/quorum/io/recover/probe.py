@@ -13,12 +13,12 @@ from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.recover.seen import AnsweringAddress
 
-PATIENCE_MS: Final = 2_000.0
+NODE_TIMEOUT_MS: Final = 2_000.0
 _VOTE: Final = 52  # a request that only controllers take
 
 
 def who_answers(
-    places: Sequence[tuple[int | None, Endpoint]], way_in: ClientConfig, *, patience_ms: float = PATIENCE_MS
+    places: Sequence[tuple[int | None, Endpoint]], way_in: ClientConfig, *, node_timeout_ms: float = NODE_TIMEOUT_MS
 ) -> tuple[AnsweringAddress, ...]:
     """Return the addresses at which a controller answers, with the id of the voter they belonged to. Raises nothing."""
     addresses = {
@@ -27,7 +27,7 @@ def who_answers(
     if not addresses:
         return ()
     try:
-        limits = Limits(timeout_ms=patience_ms, request_timeout_ms=patience_ms)
+        limits = Limits(timeout_ms=node_timeout_ms, request_timeout_ms=node_timeout_ms)
         with Client(tuple(addresses), Role.CONTROLLER, access=way_in.access(), limits=limits) as client:
             answers = client.versions(tuple(addresses))
     except KafkactlError:

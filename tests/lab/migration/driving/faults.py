@@ -30,7 +30,7 @@ from tests.lab.migration.driving.driven import ACCEPTED, Driven
 
 FAIL, HANG, LIE, TWICE, ANOTHER = "fail", "hang", "lie", "twice", "another"
 ANY: Final = 0
-PATIENCE_S: Final = 240.0
+FAULT_TIMEOUT_S: Final = 240.0
 _POLL_S: Final = 0.05
 
 
@@ -225,7 +225,7 @@ class UnderWay:
 
     def until(self, holds: Callable[[list[dict[str, Any]]], bool]) -> Self:
         """Wait until the journal has the entry."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + FAULT_TIMEOUT_S
         while not holds(self._driven.journal):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise LabError(f"that did not come about:\n{self.said[-4000:]}\n{self._out.read_text()[-4000:]}")

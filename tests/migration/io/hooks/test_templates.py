@@ -26,7 +26,7 @@ from tests.fakes.hook_clients import Clients
 
 ODD = 'it\'s $HOME; a "b" {c}'
 UNIT = "kafka@broker 1's.service"
-PATIENCE = MigrationWaitPolicy(apart_ms=10, observe_every_ms=10, gone_ms=5_000)
+POLICY = MigrationWaitPolicy(apart_ms=10, observe_every_ms=10, gone_ms=5_000)
 OLD, NEW = b"broker.id=1\n# caf\xc3\xa9\n", b"broker.id=1\nzookeeper.metadata.migration.enable=true\n"
 HOOKS = {
     "systemd-ssh": """unit = "kafka@broker 1's.service", ssh_user = "ops@", storage_command = '{storage}' """,
@@ -116,7 +116,7 @@ def test_node_is_stopped_started_and_restarted(template: str, clients: Clients, 
     second = clients.pid(unit)
     assert second not in (None, first) and apply.is_running(world, PLACE) is True
     for _ in range(2):
-        assert apply.stop(world, PLACE, patience=PATIENCE).finding is None
+        assert apply.stop(world, PLACE, policy=POLICY).finding is None
     assert clients.pid(unit) is None and apply.is_running(world, PLACE) is False
 
 

@@ -10,6 +10,6 @@ DESCRIBE_MS: Final = 1_200.0
 _QUESTIONS = 5  # that are put one after the other before it is known that no node answers
 
 
-def patience_ms(most_ms: float, timeout_ms: float) -> float:
+def node_timeout_ms(most_ms: float, timeout_ms: float) -> float:
     """Return a share of the available time, so that the observation can end within it."""
     return min(most_ms, timeout_ms / _QUESTIONS)
