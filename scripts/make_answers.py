@@ -17,7 +17,7 @@ from kafkactl.commands.demo.answers import SceneList, ShownDemo
 from kafkactl.commands.schema import Schema, SchemaList
 from kafkactl.commands.storage.random_uuid import NewUuid
 from kafkactl.commands.tiered.leftovers import LeftoverList
-from kafkactl.commands.tiered.shown import WithFiles
+from kafkactl.commands.tiered.page_blocks import WithFiles
 from kafkactl.core.errors import ErrorAnswer
 from kafkactl.core.explanations import Explained, ExplainedIds
 from kafkactl.core.findings import Finding
@@ -38,7 +38,7 @@ from kafkactl.migration.api.position import MigrationStatus
 from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.api.observation import QuorumDescription
 from kafkactl.quorum.api.recover.collect import RecoveryCopy
-from kafkactl.quorum.recover.published import QuorumRecover, QuorumRecoverVerify
+from kafkactl.quorum.recover.published_answers import QuorumRecover, QuorumRecoverVerify
 from kafkactl.roll.api.observing import SavedRoll
 from kafkactl.roll.checks.run import RollCheck
 from kafkactl.roll.driver.answer import RollRun

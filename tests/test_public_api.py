@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import kafkactl as library
-from tests.commands.captured import unpacked
+from tests.commands.captured_logs import unpacked
 from tests.commands.migrate.test_check import saved
 from tests.migration.observations import world
 

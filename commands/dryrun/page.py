@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.rendering.screen import brief_findings, fit_screen
-from kafkactl.commands.rendering.simulated import show_simulation
+from kafkactl.commands.rendering.simulation_blocks import show_simulation
 from kafkactl.core.wording import counted, first_few
 from kafkactl.report.model import TONES
 

@@ -13,11 +13,11 @@ import click
 from kafkactl._version import SCHEMA_VERSION
 from kafkactl.commands.framework.exit_codes import exit_code_of, has_too_many_digits
 from kafkactl.commands.framework.settings import PROMETHEUS, Settings
-from kafkactl.commands.rendering import plain
+from kafkactl.commands.rendering import plain_text
 from kafkactl.commands.rendering.page import Word
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.remedies import remedy_of
-from kafkactl.core.shown import visible, visible_lines
+from kafkactl.core.safe_text import visible, visible_lines
 
 _USAGE_IDS: tuple[tuple[type[click.ClickException], str], ...] = (
     (click.MissingParameter, "missing-option"),
@@ -173,4 +173,7 @@ def _hanging(label: str, tone: str, texts: Sequence[str], color: bool) -> list[s
         wrap = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
         parts = [line for part in parts for line in wrap.wrap(part) or [""]]
     first, *rest = parts
-    return [f"{plain.paint(Word(label, tone), color=color)} {first}", *(f"{'':{len(label)}} {line}" for line in rest)]
+    return [
+        f"{plain_text.paint(Word(label, tone), color=color)} {first}",
+        *(f"{'':{len(label)}} {line}" for line in rest),
+    ]

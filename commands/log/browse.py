@@ -24,7 +24,7 @@ from kafkactl.commands.framework.log_options import (
 )
 from kafkactl.commands.rendering.output import asked, emit, say, show_line
 from kafkactl.commands.rendering.page import Page
-from kafkactl.core.shown import json_text
+from kafkactl.core.safe_text import json_text
 
 if TYPE_CHECKING:
     from kafkactl.metadata.api.tree import Folder, Node

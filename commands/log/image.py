@@ -24,7 +24,7 @@ from kafkactl.commands.framework.log_options import (
 from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.progress import shown_progress
-from kafkactl.core.shown import escaped, json_text
+from kafkactl.core.safe_text import escaped, json_text
 
 if TYPE_CHECKING:
     from kafkactl.metadata.api.image import ImageSummary

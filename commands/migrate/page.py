@@ -13,10 +13,10 @@ from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.wording import counted
 
 if TYPE_CHECKING:
-    from kafkactl.migration.api.back import RollbackPlan
     from kafkactl.migration.api.driving import DriveResult
     from kafkactl.migration.api.planning import MigrationPlan
     from kafkactl.migration.api.position import MigrationStatus
+    from kafkactl.migration.api.rollback_run import RollbackPlan
     from kafkactl.migration.driver.ports import DoneStep
     from kafkactl.migration.state.view import BrokerDict, ControllerDict
     from kafkactl.migration.steps.step import Step

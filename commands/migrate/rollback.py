@@ -69,7 +69,7 @@ def command(
     """
     from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.commands.migrate.page import rollback_page
-    from kafkactl.migration.api.back import plan_rollback, rollback
+    from kafkactl.migration.api.rollback_run import plan_rollback, rollback
 
     _refuse_unknown_ids(accepted)
     if not dry_run and source.observation is not None:
@@ -96,7 +96,7 @@ def command(
 
 
 def _refuse_unknown_ids(accepted: tuple[str, ...]) -> None:
-    from kafkactl.migration.api.back import ACCEPTABLE
+    from kafkactl.migration.api.rollback_run import ACCEPTABLE
 
     for id in accepted:
         if id not in ACCEPTABLE:

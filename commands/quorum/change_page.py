@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkactl.commands.framework.confirmation import show_unconfirmed, unconfirmed
 from kafkactl.commands.rendering.page import Cell, Page, Word
-from kafkactl.commands.rendering.simulated import show_simulation
+from kafkactl.commands.rendering.simulation_blocks import show_simulation
 
 if TYPE_CHECKING:
     from kafkactl.quorum.api.change import QuorumChange

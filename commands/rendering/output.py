@@ -1,6 +1,6 @@
 """The only place that knows formats and writes: how an answer, an error and talk reach the operator.
 
-Whatever goes out here is cleaned (`kafkactl.core.shown`): a page's words when they are put on it, all other text here.
+All output is cleaned (`kafkactl.core.safe_text`): the text of a page when it is put on the page, all other text here.
 
 stdout is data, stderr is progress. A command gives one answer to `emit`: JSON is made of it by its `to_dict`, and the
 table by the function that the command gives.
@@ -21,11 +21,11 @@ import click
 from kafkactl._version import SCHEMA_VERSION
 from kafkactl.commands.framework.deadline import paused, stop_clock
 from kafkactl.commands.framework.settings import PROMETHEUS, Settings, current_settings
-from kafkactl.commands.rendering import plain
+from kafkactl.commands.rendering import plain_text
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.core.answers import plain_values
 from kafkactl.core.errors import FailedError
-from kafkactl.core.shown import escaped_yaml, is_unsafe, json_text, visible
+from kafkactl.core.safe_text import escaped_yaml, is_unsafe, json_text, visible
 
 
 class Answer(Protocol):
@@ -98,7 +98,7 @@ def say(text: str, tone: str = "plain") -> None:
     """Print a line on stderr, unless `--quiet`."""
     settings = current_settings()
     if not settings.quiet:
-        _write(sys.stderr, plain.paint(Word(visible(text), tone), color=settings.colors(sys.stderr)) + "\n")
+        _write(sys.stderr, plain_text.paint(Word(visible(text), tone), color=settings.colors(sys.stderr)) + "\n")
 
 
 def detail(text: str) -> None:
@@ -151,7 +151,7 @@ def _show(page: Page, settings: Settings) -> None:
         terminal.show(page, sys.stdout, color=color)
         sys.stdout.flush()
     else:
-        _write(sys.stdout, plain.render(page, color=color))
+        _write(sys.stdout, plain_text.render(page, color=color))
 
 
 def write_data(text: str) -> bool:
@@ -200,7 +200,7 @@ def talk_page(page: Page) -> None:
         terminal.show(page, sys.stderr, color=color)
         sys.stderr.flush()
     else:
-        write_talk(plain.render(page, color=color))
+        write_talk(plain_text.render(page, color=color))
 
 
 def write_passing(text: str) -> None:

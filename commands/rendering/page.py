@@ -1,6 +1,6 @@
 """Page of a command for people, as blocks: headings, fields, tables, findings, lines.
 
-A page knows nothing of terminals. `plain.py` writes it for pipes and files, `terminal.py` for a screen.
+A page knows nothing of terminals. `plain_text.py` writes it for pipes and files, `terminal.py` for a screen.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from kafkactl.commands.rendering.glyphs import in_locale
 from kafkactl.core.frozen import frozen
-from kafkactl.core.shown import visible
+from kafkactl.core.safe_text import visible
 from kafkactl.core.wording import first_few
 
 

@@ -12,7 +12,7 @@ import click
 from kafkactl._version import SCHEMA_VERSION
 from kafkactl.commands.framework.deadline import stop_clock
 from kafkactl.commands.framework.settings import current_settings
-from kafkactl.core.shown import json_text, visible
+from kafkactl.core.safe_text import json_text, visible
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
@@ -85,12 +85,12 @@ class RecordStream:
 
     def end_table(self, findings: list[dict[str, Any]]) -> None:
         """Print findings for people, after the records."""
-        from kafkactl.commands.rendering import plain
+        from kafkactl.commands.rendering import plain_text
         from kafkactl.commands.rendering.page import Page
 
         page = Page()
         page.findings(findings)
-        text = plain.render(page, color=self._settings.colors(sys.stdout))
+        text = plain_text.render(page, color=self._settings.colors(sys.stdout))
         if text:
             self.write(f"\n{text}" if self._count else text)
 

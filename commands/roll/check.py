@@ -16,7 +16,7 @@ from kafkactl.commands.roll.options import (
     request_options,
     source_options,
 )
-from kafkactl.commands.roll.shown import rollback_line, word_of
+from kafkactl.commands.roll.page_text import rollback_line, word_of
 
 if TYPE_CHECKING:
     from kafkactl.roll.api import RollCheck

@@ -9,7 +9,7 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.roll.options import RollSource, open_observation, source_options, to_option
-from kafkactl.commands.roll.shown import rollback_line, word_of
+from kafkactl.commands.roll.page_text import rollback_line, word_of
 from kafkactl.core.wording import first_few, plural
 
 if TYPE_CHECKING:

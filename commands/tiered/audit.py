@@ -19,7 +19,7 @@ from kafkactl.commands.tiered.options import (
     stored_audit,
     written_details,
 )
-from kafkactl.commands.tiered.shown import WithFiles, audit_page
+from kafkactl.commands.tiered.page_blocks import WithFiles, audit_page
 
 
 @leaf_command(

@@ -18,7 +18,7 @@ from kafkactl.commands.tiered.options import (
     loaded,
     partition_options,
 )
-from kafkactl.commands.tiered.shown import assumed, candidate_groups, forecast_heading
+from kafkactl.commands.tiered.page_blocks import assumed, candidate_groups, forecast_heading
 
 if TYPE_CHECKING:
     from kafkactl.tiered.api.verbs import Forecast

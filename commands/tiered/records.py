@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafkactl.commands.rendering.stream import content_of, time_text
-from kafkactl.core.shown import visible
+from kafkactl.core.safe_text import visible
 from kafkactl.tiered.api.names import PARTITION_DELETE_STATES, SEGMENT_STATES
 
 TITLE = "METADATA    OFFSET  TIME                     WHAT\n"

@@ -18,7 +18,7 @@ from kafkactl.commands.tiered.options import (
     partition_options,
     written_details,
 )
-from kafkactl.commands.tiered.shown import WithFiles, report_page
+from kafkactl.commands.tiered.page_blocks import WithFiles, report_page
 
 
 @leaf_command(

@@ -22,7 +22,7 @@ from kafkactl.commands.tiered.options import (
     segment_options,
     written_details,
 )
-from kafkactl.commands.tiered.shown import segment_groups
+from kafkactl.commands.tiered.page_blocks import segment_groups
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from kafkactl.core.data_files import read_data
-from kafkactl.core.shown import visible
+from kafkactl.core.safe_text import visible
 from kafkactl.core.wording import counted, size_text
 
 _MOST_FINDINGS: Final = 50  # of a part; all are in its answer

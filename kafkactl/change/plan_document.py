@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from kafkactl.core.errors import InputError, RefusedError
 from kafkactl.core.json_input import JsonInputError, parse_json
-from kafkactl.core.shown import escaped
+from kafkactl.core.safe_text import escaped
 
 PLAN_FILE_MODE = 0o600
 CHECKSUM = "plan_sha256"

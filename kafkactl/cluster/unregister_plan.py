@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafkactl.change.reply import Reply
-from kafkactl.cluster.departed import check_departed
-from kafkactl.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
+from kafkactl.cluster.departed_node import check_departed
+from kafkactl.cluster.registration_renewal import CONTROLLERS_UNREGISTER_FROM, renewal_step
 from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.findings import NO_ACCESS, Finding, Outcome, blocker, blockers, note, warning
 from kafkactl.core.frozen import frozen

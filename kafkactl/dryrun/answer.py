@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
     from kafkactl.core.errors import ErrorAnswer
-    from kafkactl.dryrun.brokers.worst import Loss
-    from kafkactl.dryrun.controller.appended import Appended
+    from kafkactl.dryrun.brokers.worst_loss import Loss
+    from kafkactl.dryrun.controller.appended_records import Appended
     from kafkactl.dryrun.prediction import Change, Counts, ServerError, Verdict
 
 # JSON of a class that is made before the answer is printed, because the page and a report read it.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
-from kafkactl.dryrun.controller.appended import records_of
+from kafkactl.dryrun.controller.appended_records import records_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import rules_of
 from kafkactl.dryrun.prediction import Prediction

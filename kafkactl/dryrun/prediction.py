@@ -12,7 +12,7 @@ from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.dryrun.answer import Effects, PredictionDict, Step
-from kafkactl.dryrun.controller.appended import Appended, Operation, measured
+from kafkactl.dryrun.controller.appended_records import Appended, Operation, measured
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.metadata.image.model import Broker
 from kafkactl.protocol.schema.error_codes import error_code

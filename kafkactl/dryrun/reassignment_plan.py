@@ -12,7 +12,7 @@ from typing import Any, Final
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.json_input import parse_json
-from kafkactl.core.shown import json_text
+from kafkactl.core.safe_text import json_text
 
 _VERSION: Final = 1
 _MOST: Final = 2**31 - 1

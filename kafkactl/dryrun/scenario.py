@@ -15,7 +15,7 @@ from kafkactl.core.wording import first_few, plural
 
 if TYPE_CHECKING:  # a description is read for `--help`, too
     from kafkactl.core.findings import Finding
-    from kafkactl.dryrun.brokers.worst import Loss
+    from kafkactl.dryrun.brokers.worst_loss import Loss
     from kafkactl.dryrun.controller.facts import Facts
     from kafkactl.dryrun.engine.loader import Started
     from kafkactl.dryrun.engine.local import Loaded

@@ -19,8 +19,8 @@ from pathlib import Path
 from kafkactl.core.errors import FailedError, InputError, RefusedError
 from kafkactl.files.contexts import ADDRESS_KEYS, CONTEXT_KEYS, Context, Contexts, load_contexts, parse_contexts
 from kafkactl.files.filesystem import Filesystem, OsFilesystem
-from kafkactl.files.found import make_found, sync_found_file, sync_found_name
 from kafkactl.files.input_files import InputKind, read_whole
+from kafkactl.files.leftover_sync import make_found, sync_found_file, sync_found_name
 
 _MODE = 0o600
 _FOLDER_MODE = 0o700  # a context decides where a login goes

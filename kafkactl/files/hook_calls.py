@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from kafkactl.change.clock import Clock
-from kafkactl.change.hooks.by_hand import by_hand
+from kafkactl.change.hooks.manual_commands import by_hand
 from kafkactl.change.hooks.node import HookNode, Request
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.templates import DERIVED

@@ -31,8 +31,8 @@ from kafkactl.core.closing import Closing
 from kafkactl.core.errors import FailedError, RefusedError
 from kafkactl.core.wording import file_name_of
 from kafkactl.files.filesystem import Filesystem, OsFilesystem
-from kafkactl.files.found import make_found
 from kafkactl.files.input_files import InputKind, check_regular, read_open, read_whole
+from kafkactl.files.leftover_sync import make_found
 
 _FOLDER_MODE = 0o700
 

@@ -13,8 +13,8 @@ from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import CHANGED_MEANWHILE
 from kafkactl.core.errors import KafkactlError
 from kafkactl.files.clock import SystemClock
-from kafkactl.files.found import sync_found_file, sync_found_name
 from kafkactl.files.input_files import InputKind, read_whole
+from kafkactl.files.leftover_sync import sync_found_file, sync_found_name
 from kafkactl.files.whole_file import write_whole
 
 _NEW_FILE_MODE: Final = 0o640

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kafkactl.change.plan_document import PLAN_FILE_MODE
 from kafkactl.core.errors import FailedError, RefusedError
-from kafkactl.files.found import sync_found_file, sync_found_name
+from kafkactl.files.leftover_sync import sync_found_file, sync_found_name
 from kafkactl.files.whole_file import check_place, write_whole
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from kafkactl.files.filesystem import OsFilesystem, exchanged
-from kafkactl.files.found import sync_found_name
 from kafkactl.files.held_folder import held_folder, held_path, is_others, remove_held
+from kafkactl.files.leftover_sync import sync_found_name
 
 _FOLDER_MODE: Final = 0o700
 _DRAWN: Final = "[a-z0-9_]{8}"  # what `tempfile` puts into a name

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from kafkactl.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM
 from kafkactl.cluster.quorum.leadership import life_words
 from kafkactl.cluster.quorum.majority import arithmetic, shown
 from kafkactl.cluster.quorum.state import QuorumState, ids_of
+from kafkactl.cluster.registration_renewal import CONTROLLERS_UNREGISTER_FROM
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.protocol.catalog.consequences import level_name

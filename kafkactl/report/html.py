@@ -13,7 +13,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.core.data_files import read_data
-from kafkactl.core.shown import visible
+from kafkactl.core.safe_text import visible
 from kafkactl.report.model import TONES, Block, Facts, Picture, Report, Table
 from kafkactl.report.numbers import numbers_of
 from kafkactl.report.svg import draw

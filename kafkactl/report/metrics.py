@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from kafkactl.core.data_files import read_data
 from kafkactl.core.frozen import frozen
-from kafkactl.core.shown import visible
+from kafkactl.core.safe_text import visible
 
 _FILE: Final = "metrics.toml"
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
-from kafkactl.core.shown import visible
+from kafkactl.core.safe_text import visible
 from kafkactl.core.wording import size_text
 from kafkactl.report.model import Band, Bars, Curve, Mark, Picture, Quorum, Series, Strip, Timeline, Voters
 from kafkactl.report.timeline import moment

@@ -15,12 +15,12 @@ from kafkactl.dryrun.brokers.orders import best_order
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose
 from kafkactl.dryrun.scenarios.broker_return import come_back
-from kafkactl.roll.back import gates_after
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.files_before import lacks_file
 from kafkactl.roll.liveness import count_voters, is_alive
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.partitions import RollPartition
+from kafkactl.roll.start_gates import gates_after
 
 ALL_OF_A_RACK = 0
 """Value of `RollRequest.batch` for all brokers of a rack that can be stopped together."""

@@ -15,7 +15,6 @@ from kafkactl.core.wording import first_few
 from kafkactl.protocol.catalog.levels import default_levels
 from kafkactl.protocol.catalog.releases import Release
 from kafkactl.protocol.schema.spec import Versions
-from kafkactl.roll.back import AFTER
 from kafkactl.roll.case import RollCase, Until, Way
 from kafkactl.roll.checks.run import RollCheck, check_roll
 from kafkactl.roll.gates import BEFORE, RollGate, gates_before
@@ -27,6 +26,7 @@ from kafkactl.roll.predict import StepPrediction, predict_steps
 from kafkactl.roll.releases import rules_of
 from kafkactl.roll.rollback_path import How, old_release, path_under, rollback_path
 from kafkactl.roll.rules.binaries import ranges
+from kafkactl.roll.start_gates import AFTER
 
 KIND: Final = "roll.plan"
 SCHEMA_VERSION: Final = 1

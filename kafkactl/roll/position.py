@@ -12,7 +12,6 @@ from kafkactl.core.findings import Finding, Severity, blockers, each_once
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
 from kafkactl.protocol.catalog.releases import Release
-from kafkactl.roll.back import AFTER, gates_after
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.checks import evidence
 from kafkactl.roll.checks.cluster import ROWS
@@ -24,6 +23,7 @@ from kafkactl.roll.order import is_restarted
 from kafkactl.roll.phase import Phase, phase_of
 from kafkactl.roll.releases import rules_of
 from kafkactl.roll.rollback_path import RollbackPath, rollback_path
+from kafkactl.roll.start_gates import AFTER, gates_after
 
 _SHOWN: Final = ("stale-broker-registration", "stale-controller-registration", "node-left-out")
 """Warnings of the check that a status shows: nodes that are not among its rows."""

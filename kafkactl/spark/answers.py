@@ -21,7 +21,7 @@ from kafkactl.dryrun.api.on_spark import (
     with_searches,
     without_secrets,
 )
-from kafkactl.dryrun.brokers.worst import Search
+from kafkactl.dryrun.brokers.worst_loss import Search
 from kafkactl.metadata.io.source import LogFile, LogSource, read_pieces
 from kafkactl.spark.frames import frame_of
 from kafkactl.spark.globs import pattern_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding
-from kafkactl.core.shown import json_text
+from kafkactl.core.safe_text import json_text
 from kafkactl.metadata.api.image import lint, load_image
 from kafkactl.metadata.api.verify import verify_logs
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkactl.core.errors import FailedError, InputError, KafkactlError
-from kafkactl.core.shown import json_text
+from kafkactl.core.safe_text import json_text
 from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.spark.arrow import batches
 from kafkactl.spark.columns import TABLES

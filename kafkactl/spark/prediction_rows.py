@@ -9,7 +9,7 @@ from typing import Any
 from kafkactl._version import SCHEMA_VERSION
 from kafkactl.core.answers import plain_values
 from kafkactl.core.errors import InputError, KafkactlError
-from kafkactl.core.shown import json_text
+from kafkactl.core.safe_text import json_text
 from kafkactl.dryrun.api.events import after_events
 from kafkactl.dryrun.api.logs import Chosen, read_chosen, source_of
 from kafkactl.dryrun.api.outputs import answer_of

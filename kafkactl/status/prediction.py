@@ -6,7 +6,7 @@ from typing import Final
 
 from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.core.errors import InputError
-from kafkactl.dryrun.brokers.worst import Loss, worst_losses
+from kafkactl.dryrun.brokers.worst_loss import Loss, worst_losses
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.prediction import Change
 from kafkactl.dryrun.scenarios.broker_loss import broker_loss

@@ -21,7 +21,7 @@ from kafkactl.tiered.partition_log import (
     POISON,
     PartitionLog,
 )
-from kafkactl.tiered.plain import PlainRecords
+from kafkactl.tiered.plain_records import PlainRecords
 from kafkactl.tiered.reading import CleanedOffsets, FastRead, PlacedRecord, Read, SkippedOffsets, Unread
 from kafkactl.tiered.records import BaseRecord, PartitionDeleteRecord, PartitionKey, RemoteRecord, UpdateRecord
 from kafkactl.tiered.states import COPYING, DELETED, PartitionDeleteState

@@ -16,7 +16,7 @@ from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.log.batch_runs import walk_runs
 from kafkactl.protocol.log.frame import MetadataRecord
 from kafkactl.protocol.record_batch import BatchHeader, decode_header, decode_records
-from kafkactl.tiered.plain import PlainReader, PlainRecords
+from kafkactl.tiered.plain_records import PlainReader, PlainRecords
 from kafkactl.tiered.records import RemoteRecord, decode_frame, remote_record
 
 # A record has some 40 bytes that no other has (ids, times), and takes 155: no more than this is gained by compression.

@@ -19,7 +19,7 @@ from kafkactl.core.frozen import changed
 from kafkactl.files.journal import open_journal
 from tests.fakes.engine_checker import CHECKED
 from tests.fakes.interruption import Fuse, killed_at_every_act
-from tests.quorum.played import SteppedClock
+from tests.quorum.scripted_port import SteppedClock
 
 ANOTHER_SHELF = "another-shelf"
 OK, LOST, REFUSED, LATER, NOT_SENT, NEVER_KNOWN = "ok", "lost", "refused", "later", "not-sent", "never-known"

@@ -7,7 +7,7 @@ import pytest
 from kafkactl.change.progress import Event
 from kafkactl.commands.quorum.change_run import _Talk
 from kafkactl.commands.rendering.progress_lines import ProgressLines
-from tests.quorum.played import SteppedClock
+from tests.quorum.scripted_port import SteppedClock
 
 
 def test_wait_of_which_nothing_was_seen_yet_is_a_line_without_a_sight(capsys: pytest.CaptureFixture[str]):

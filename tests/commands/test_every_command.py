@@ -18,12 +18,12 @@ from kafkactl.bundle.api.sources import Sources
 from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import open_source
-from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import CapturedMigration
-from kafkactl.migration.observed.raw import RawNode, RawObservation
+from kafkactl.migration.io.observation_writer import save_observation
+from kafkactl.migration.io.saved_observation import CapturedMigration
+from kafkactl.migration.observed.raw_observation import RawNode, RawObservation
 from kafkactl.migration.zktree.znode import encode_znodes
-from kafkactl.roll.io.saved import CapturedRoll
-from kafkactl.roll.io.saved import save_observation as save_roll_observation
+from kafkactl.roll.io.saved_observation import CapturedRoll
+from kafkactl.roll.io.saved_observation import save_observation as save_roll_observation
 from kafkactl.roll.observation import RollNode, make_observation
 from scripts import make_reference
 from tests.commands import test_hostile_text, test_secrets_hidden

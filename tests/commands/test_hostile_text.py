@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kafkactl.core.shown import escaped, escaped_yaml, is_unsafe, json_text, visible, visible_lines
+from kafkactl.core.safe_text import escaped, escaped_yaml, is_unsafe, json_text, visible, visible_lines
 from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message

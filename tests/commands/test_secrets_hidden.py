@@ -16,9 +16,9 @@ import pytest
 
 from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import open_source
-from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import CapturedMigration
-from kafkactl.migration.observed.raw import RawNode, RawObservation
+from kafkactl.migration.io.observation_writer import save_observation
+from kafkactl.migration.io.saved_observation import CapturedMigration
+from kafkactl.migration.observed.raw_observation import RawNode, RawObservation
 from kafkactl.migration.render.properties_edit import shown_diff
 from kafkactl.migration.zktree.redact import redact_znode
 from kafkactl.migration.zktree.znode import Znode, ZnodeAcl

@@ -14,7 +14,7 @@ from kafkactl.cluster.node import NotAsked
 from kafkactl.commands.demo.broker import Action, Asked, Reply
 from kafkactl.commands.demo.cluster import FakeCluster
 from kafkactl.commands.framework.connection import ConnectionArguments
-from kafkactl.commands.rendering import plain
+from kafkactl.commands.rendering import plain_text
 from kafkactl.commands.rendering.change_log import ChangeLog
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.status import next_words, show_status
@@ -126,7 +126,7 @@ def test_page_of_a_watch_has_the_period_and_the_changes() -> None:
     observe = changes.observing(lambda: (status(), 0))
     assert observe() == observe()
     show_status(page, status(), changes=changes, period_ms=2_000)
-    text = plain.render(page, color=False)
+    text = plain_text.render(page, color=False)
     assert "every 2 s since " in text and "Ctrl-C ends it" in text
     assert re.search(r"\n\d\d:\d\d:\d\d  quorum: leader id 1 → 2\n", text)
 
@@ -136,7 +136,7 @@ def test_command_that_adds_a_right_is_on_one_line_and_can_be_pasted() -> None:
     denied = NotAsked(reason="the cluster denied DescribeQuorum", step=f"Have an administrator add the right: {acls}")
     page = Page()
     show_status(page, status(quorum=denied))
-    assert acls in [line.strip() for line in plain.render(page, color=False).splitlines()]
+    assert acls in [line.strip() for line in plain_text.render(page, color=False).splitlines()]
 
 
 def test_page_of_a_large_healthy_cluster_fits_a_screen() -> None:
@@ -153,7 +153,7 @@ def test_page_of_a_large_healthy_cluster_fits_a_screen() -> None:
         next_failure=changed(WORST, is_harmless=True),
     )
     show_status(page, whole, changes=ChangeLog(lambda before, after: ()), period_ms=2_000)
-    lines = plain.render(page, color=False).splitlines()
+    lines = plain_text.render(page, color=False).splitlines()
     assert lines[0] == lines[-1] == "ok  nothing is wrong in what was asked"
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
@@ -174,7 +174,7 @@ def test_page_keeps_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch
     whole = changed(whole, areas=tuple(changed(area, command=command) for area in whole.areas))
     page = Page()
     show_status(page, whole)
-    lines = plain.render(page, color=False).splitlines()
+    lines = plain_text.render(page, color=False).splitlines()
     assert max(map(len, lines)) <= columns
     assert lines[0] == lines[-1] == "problem  no controller leads the quorum"
     typed = re.sub(r"\\\n *", "", "\n".join(lines))
@@ -199,7 +199,7 @@ def test_page_of_a_watch_that_is_too_long_for_the_terminal_has_the_last_changes_
     whole = status(quorum=quorum(leader_id=-1), next_failure=WORST, host=(changed(HOST_NODE, runs=False),))
     page = Page()
     show_status(page, whole, changes=changes, period_ms=2_000)
-    lines = plain.render(page, color=False).splitlines()
+    lines = plain_text.render(page, color=False).splitlines()
     assert len(lines) <= 23
     assert lines[0] == lines[-1] == "problem  no controller leads the quorum"
     assert re.search(r"leader id 7 (→|->) 8$", lines[-3])

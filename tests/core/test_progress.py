@@ -12,7 +12,7 @@ from kafkactl.dryrun.api import read_context
 from kafkactl.metadata.api.image import load_image
 from kafkactl.metadata.api.records import dump_records
 from kafkactl.metadata.api.verify import verify_logs
-from tests.commands.captured import unpacked
+from tests.commands.captured_logs import unpacked
 
 
 class Heard:

@@ -18,7 +18,7 @@ from kafkactl.cluster.quorum.voters import parse_host_port
 from kafkactl.commands.framework import failure
 from kafkactl.commands.rendering import page, terminal
 from kafkactl.core.errors import KafkactlError
-from kafkactl.core.shown import visible
+from kafkactl.core.safe_text import visible
 from kafkactl.dryrun.controller.setting_checks import _COMMA
 from kafkactl.migration.io.zookeeper.settings import _section
 from kafkactl.protocol.text.config_values import resolve_values

@@ -25,7 +25,7 @@ from kafkactl.simulator.raft.profiles import PROFILES
 from kafkactl.simulator.script import RELEASES, Step
 from kafkactl.simulator.views import latest_voters
 from kafkactl.simulator.world import World
-from tests.quorum.simulated import SimulatedQuorum
+from tests.quorum.simulated_port import SimulatedQuorum
 
 ALL_FLAGS = frozenset(OVERRIDES.values())
 # What a node suffers, as a statement, and the one that mends it. A crash loses what was not synced, and connections to

@@ -12,7 +12,7 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.core.shown import is_unsafe
+from kafkactl.core.safe_text import is_unsafe
 from kafkactl.dryrun.page.build import SimulatedScenario, overview, report_of
 from kafkactl.dryrun.page.cluster import cluster_of
 from kafkactl.report.events import FEATURES, Event, events_of

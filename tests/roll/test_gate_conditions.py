@@ -8,12 +8,12 @@ import pytest
 
 from kafkactl.change.journal_lines import Entry
 from kafkactl.core.findings import Outcome
-from kafkactl.roll.back import gates_after, mark_of
 from kafkactl.roll.driver.evidence import is_untouched
 from kafkactl.roll.gates import gates_before
 from kafkactl.roll.journal import progress_of
 from kafkactl.roll.order import may_stop_together, nodes_to_do
 from kafkactl.roll.partitions import RollPartition
+from kafkactl.roll.start_gates import gates_after, mark_of
 from tests.migration.migration_logs import record, uuid
 from tests.roll.rolls import Roll
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.roll.back import gates_after, mark_of
 from kafkactl.roll.gates import gates_before
+from kafkactl.roll.start_gates import gates_after, mark_of
 from tests.roll.rolls import Roll
 
 

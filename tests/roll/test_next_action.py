@@ -10,9 +10,9 @@ from kafkactl.change.journal_lines import JournalText, new_entry
 from kafkactl.core.findings import blocker, warning
 from kafkactl.core.frozen import changed
 from kafkactl.roll.api.judging import status_case
-from kafkactl.roll.back import mark_of
 from kafkactl.roll.case import RollRequest
 from kafkactl.roll.position import RollStatus, roll_status
+from kafkactl.roll.start_gates import mark_of
 from tests.roll.rolls import Roll
 
 

@@ -19,9 +19,9 @@ from kafkactl.core.values import Role
 from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.api import RollRequest, check, plan, plan_rollback, status
-from kafkactl.roll.back import mark_of
 from kafkactl.roll.observation import RollObservation
 from kafkactl.roll.planning import levels_of
+from kafkactl.roll.start_gates import mark_of
 from tests.roll.rolls import CLUSTER, JAVA, Roll, config
 
 OLD, NEW = "3.9.2", "4.3.1"

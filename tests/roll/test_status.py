@@ -8,11 +8,11 @@ from kafkactl.change.journal_lines import JournalText, new_entry
 from kafkactl.core.values import Role
 from kafkactl.protocol.catalog.releases import find_release
 from kafkactl.roll.api.judging import status_case
-from kafkactl.roll.back import mark_of
 from kafkactl.roll.case import RollRequest
 from kafkactl.roll.position import roll_status
 from kafkactl.roll.rollback_path import rollback_path
 from kafkactl.roll.rules.binaries import ranges
+from kafkactl.roll.start_gates import mark_of
 from tests.roll.rolls import Roll
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import changed
 from kafkactl.core.remedies import remedy_of
-from kafkactl.roll.back import gates_after
 from kafkactl.roll.case import RollCase, RollRequest, make_case
 from kafkactl.roll.checks import binaries, evidence
 from kafkactl.roll.driver.answer import proof_of
@@ -14,6 +13,7 @@ from kafkactl.roll.observation import RollNode
 from kafkactl.roll.planning import plan_roll
 from kafkactl.roll.position import roll_status
 from kafkactl.roll.rollback_path import rollback_path
+from kafkactl.roll.start_gates import gates_after
 from tests.roll.rolls import Roll
 
 

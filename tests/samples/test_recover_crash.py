@@ -17,8 +17,8 @@ from kafkactl.core.findings import Outcome
 from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.quorum.api.recover.plan import PlannedRecovery, RecoveryRequest, apply_recovery, plan_recovery
 from kafkactl.quorum.recover.answer import read_kept_plan
+from kafkactl.quorum.recover.observed_disks import RecoveryTarget
 from kafkactl.quorum.recover.request import RecoveryOverrides
-from kafkactl.quorum.recover.seen import RecoveryTarget
 from tests.fakes.faulty_filesystem import Fault, FaultyFilesystem, Killed
 from tests.quorum.recover import worlds
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafkactl.core.values import Uuid
 from kafkactl.tiered.ledger import LogFacts, MetadataLog, fold
-from kafkactl.tiered.packed import packed, take_facts, unpacked
+from kafkactl.tiered.ledger_bytes import packed, take_facts, unpacked
 from kafkactl.tiered.reading import read_fast, read_records
 from tests.protocol.batches import batch, record
 from tests.tiered.logs import DELETED, DELETING, FINISHED, STARTED, LogOf, Topic, folded, segment_uuid

@@ -45,11 +45,11 @@ def tell_plan(recovery: Recovery) -> None:
     import sys
 
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.commands.rendering import output, plain
+    from kafkactl.commands.rendering import output, plain_text
 
     page = Page()
     show(page, recovery)
-    output.say(plain.render(page, color=current_settings().colors(sys.stderr)))
+    output.say(plain_text.render(page, color=current_settings().colors(sys.stderr)))
 
 
 def _facts(recovery: Recovery) -> Iterable[tuple[str, Cell]]:

@@ -121,7 +121,7 @@ def command(
     """
     from contextlib import ExitStack
 
-    from kafkactl.commands.quorum.recover.asked import probe_asked, request_of
+    from kafkactl.commands.quorum.recover.arguments import probe_asked, request_of
     from kafkactl.core.findings import Outcome
     from kafkactl.quorum.api.recover.plan import apply_recovery, plan_recovery, recovery_lock
 

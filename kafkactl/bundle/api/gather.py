@@ -18,7 +18,7 @@ from kafkactl.core.answers import plain_values
 from kafkactl.core.errors import InputError, KafkactlError, limit_behind
 from kafkactl.core.findings import blockers
 from kafkactl.core.remedies import remedy_of
-from kafkactl.core.shown import json_text
+from kafkactl.core.safe_text import json_text
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.protocol.redact import redacted_text
 from kafkactl.protocol.text.redact_config import redact_config
@@ -166,8 +166,8 @@ class Gatherer:
     def migration(self, part: Part) -> int:
         """Return an observation, made now or saved earlier, without secrets."""
         from kafkactl.migration.api.observing import SavedObservation, capture
-        from kafkactl.migration.io.save import save_observation
-        from kafkactl.migration.io.saved import load_captured, observation_from
+        from kafkactl.migration.io.observation_writer import save_observation
+        from kafkactl.migration.io.saved_observation import load_captured, observation_from
 
         if self._sources.observation is not None:
             captured = load_captured(self._sources.observation)

@@ -8,7 +8,7 @@ from typing import Final
 
 from kafkactl.change.hooks.run import HookRun
 from kafkactl.change.hooks.words import Value
-from kafkactl.core.shown import visible
+from kafkactl.core.safe_text import visible
 from kafkactl.protocol.redact import redacted_text
 
 _PATTERN: Final = "ERROR|FATAL|Exception"

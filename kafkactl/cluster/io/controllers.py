@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.cluster.io.configured import Place, configured_controllers
+from kafkactl.cluster.io.configured_addresses import Place, configured_controllers
 from kafkactl.cluster.io.leader_source import describe_quorum
 from kafkactl.cluster.quorum.observation import QuorumAnswer
 from kafkactl.core.errors import KafkactlError, UnreachableError

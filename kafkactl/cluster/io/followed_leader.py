@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from kafkactl.cluster.io.configured import static_voters
+from kafkactl.cluster.io.configured_addresses import static_voters
 from kafkactl.cluster.io.quorum_visit import FETCH_TIMEOUT, Visit, are_out_of_reach
 from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.core.frozen import changed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafkactl.change.clock import Deadline
-from kafkactl.cluster.io.configured import configured_controllers
+from kafkactl.cluster.io.configured_addresses import configured_controllers
 from kafkactl.cluster.quorum.observation import QuorumAnswer, answer_error, quorum_answer
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import UnreachableError

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.cluster.io.configured import own_settings_request
+from kafkactl.cluster.io.configured_addresses import own_settings_request
 from kafkactl.cluster.io.places import Seat
 from kafkactl.cluster.io.view import NODE_TIMEOUT_MS, ObservedCluster
 from kafkactl.cluster.node_settings import NodeSettings, asked_keys, of_answer, of_file

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkactl.change.clock import Deadline
-from kafkactl.cluster.io.configured import Place
+from kafkactl.cluster.io.configured_addresses import Place
 from kafkactl.cluster.io.places import Seat
 from kafkactl.cluster.io.quorum_visit import Visit, node_of, visit_node
 from kafkactl.cluster.node import ClusterNode, NotAsked, Silence

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafkactl.cluster.io.configured import Place
+from kafkactl.cluster.io.configured_addresses import Place
 from kafkactl.cluster.quorum.observation import QuorumAnswer
 from kafkactl.cluster.registrations import Registrations
 from kafkactl.core.frozen import frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafkactl.cluster.io.configured import static_voters
+from kafkactl.cluster.io.configured_addresses import static_voters
 from kafkactl.cluster.io.followed_leader import fetch_timeout_ms, may_lead_elsewhere, telling_visits
 from kafkactl.cluster.io.quorum_findings import visit_findings
 from kafkactl.cluster.io.quorum_visit import Visit, is_stranger, nodes_of

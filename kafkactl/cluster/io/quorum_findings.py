@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkactl.cluster.io.configured import STATIC_VOTERS
+from kafkactl.cluster.io.configured_addresses import STATIC_VOTERS
 from kafkactl.cluster.io.followed_leader import forwarded_addresses, unreached_leaders
 from kafkactl.cluster.io.quorum_visit import Visit, are_out_of_reach, is_stranger
 from kafkactl.cluster.quorum.identity import check_disks

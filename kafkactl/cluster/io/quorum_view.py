@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kafkactl.change.clock import Clock, Deadline
-from kafkactl.cluster.io.configured import bootstrap_servers, static_voters
+from kafkactl.cluster.io.configured_addresses import bootstrap_servers, static_voters
 from kafkactl.cluster.io.followed_leader import (
     confirmed,
     names_newer_leader,

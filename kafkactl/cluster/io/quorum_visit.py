@@ -18,7 +18,7 @@ from dataclasses import field
 from typing import Any
 
 from kafkactl.change.clock import Deadline
-from kafkactl.cluster.io.configured import BOOTSTRAP_SERVERS, STATIC_VOTERS, own_settings_request
+from kafkactl.cluster.io.configured_addresses import BOOTSTRAP_SERVERS, STATIC_VOTERS, own_settings_request
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.observation import QuorumAnswer, answer_error, quorum_answer
 from kafkactl.core.errors import KafkactlError, UnreachableError

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kafkactl._version import __version__
 from kafkactl.cluster.followers import is_long_enough
-from kafkactl.cluster.io.configured import Place
+from kafkactl.cluster.io.configured_addresses import Place
 from kafkactl.cluster.io.controllers import controller_places
 from kafkactl.cluster.io.leader import NO_ACCESS, leader_error
 from kafkactl.cluster.io.leader_source import LeaderSource

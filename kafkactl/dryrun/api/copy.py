@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import changed
 from kafkactl.dryrun.answer import Source
-from kafkactl.dryrun.controller.appended import Operation
+from kafkactl.dryrun.controller.appended_records import Operation
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.local import Loaded, load
 from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for

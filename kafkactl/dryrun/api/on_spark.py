@@ -15,7 +15,7 @@ from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.frozen import changed
 from kafkactl.dryrun.api.answering import Answered, Question, Result, answer_question, read_state
 from kafkactl.dryrun.api.clusters import Cluster
-from kafkactl.dryrun.brokers.worst import Loss, Search, search_of, worst_in, worst_of
+from kafkactl.dryrun.brokers.worst_loss import Loss, Search, search_of, worst_in, worst_of
 from kafkactl.dryrun.io.detail_files import written_table
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.jobs.pickled import PICKLED, collected, pickled_row

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kafkactl.core.frozen import changed
 from kafkactl.dryrun.answer import PredictionDict
 from kafkactl.dryrun.by_name import find_scenario
-from kafkactl.dryrun.controller.appended import AppendedRecord
+from kafkactl.dryrun.controller.appended_records import AppendedRecord
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
 
@@ -96,7 +96,7 @@ def appended_records(found: Prediction, facts: Facts | None = None) -> Iterator[
 
     `facts` are those of the log that they would be appended to; without one the prediction's own number them.
     """
-    from kafkactl.dryrun.controller.appended import records_of
+    from kafkactl.dryrun.controller.appended_records import records_of
 
     facts = facts or found.facts
     for offset, record in enumerate(records_of(found.operations or (), facts.rules), start=facts.next_offset):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
 from kafkactl.core.frozen import frozen
-from kafkactl.dryrun.api.ahead import Asked, simulated_ahead
+from kafkactl.dryrun.api.parallel_report import Asked, simulated_ahead
 from kafkactl.dryrun.by_name import find_scenario, run, scenario_names
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import ScenarioContext

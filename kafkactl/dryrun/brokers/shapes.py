@@ -17,7 +17,7 @@ from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Uuid
 from kafkactl.dryrun.compare import changes_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
-from kafkactl.dryrun.controller.appended import Appended, LaterOperations, Operation, PartitionUpdate
+from kafkactl.dryrun.controller.appended_records import Appended, LaterOperations, Operation, PartitionUpdate
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import Rules
 from kafkactl.dryrun.prediction import Change, Counts, Placed

@@ -9,7 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkactl.dryrun.controller.active_controller import Key
-from kafkactl.dryrun.controller.appended import MOST_IN_A_BATCH, Appended, Operation, PartitionUpdate, value_bytes
+from kafkactl.dryrun.controller.appended_records import (
+    MOST_IN_A_BATCH,
+    Appended,
+    Operation,
+    PartitionUpdate,
+    value_bytes,
+)
 from kafkactl.dryrun.controller.election import PartitionChange
 from kafkactl.dryrun.controller.rules import Rules
 from kafkactl.protocol.log.frame import MetadataRecord

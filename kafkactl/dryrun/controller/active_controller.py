@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Uuid
-from kafkactl.dryrun.controller.appended import Operation, PartitionUpdate, record
+from kafkactl.dryrun.controller.appended_records import Operation, PartitionUpdate, record
 from kafkactl.dryrun.controller.election import Election, Ids, PartitionChange, Target, change_partition, merge, without
 from kafkactl.dryrun.controller.facts import Facts, min_isr_of, unclean_allowed
 from kafkactl.dryrun.controller.members import last_registration

@@ -24,9 +24,9 @@ from typing import Final
 
 from kafkactl.core.frozen import frozen
 from kafkactl.core.progress import heard_by
+from kafkactl.dryrun.engine.delta_scan import LogDeltas
 from kafkactl.dryrun.engine.deltas import Deltas
 from kafkactl.dryrun.engine.local import LogFile, Start, records_in, start_of
-from kafkactl.dryrun.engine.skim import LogDeltas
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.metadata.replay.log_replay import LogReplay

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
-from kafkactl.dryrun.engine.before import Before
+from kafkactl.dryrun.engine.earlier_records import Before
 from kafkactl.metadata.image.model import EMPTY, Broker, Image, LogRecord
 from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.metadata.replay.log_replay import LogReplay

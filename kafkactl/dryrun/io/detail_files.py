@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 from kafkactl.core.errors import FailedError, InputError, RefusedError
 from kafkactl.core.extras import install_advice
 from kafkactl.dryrun.detail_tables import BOOL, FLOAT, INT, INTS, NAMES, OUTCOMES, TEXT, TEXTS, Table
-from kafkactl.files.found import sync_found_name
 from kafkactl.files.held_folder import held_folder
+from kafkactl.files.leftover_sync import sync_found_name
 from kafkactl.files.whole_file import check_place, put_in_place, staging_folder, sync_folder
 
 if TYPE_CHECKING:

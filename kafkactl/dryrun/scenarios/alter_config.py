@@ -21,7 +21,7 @@ from kafkactl.core.wording import counted, first_few
 from kafkactl.dryrun.chain import replayed
 from kafkactl.dryrun.compare import SHOWN_NAMES, change_of, counts_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
-from kafkactl.dryrun.controller.appended import record, records_of
+from kafkactl.dryrun.controller.appended_records import record, records_of
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.dryrun.controller.periodic import unclean_interval_s
 from kafkactl.dryrun.controller.setting_checks import (

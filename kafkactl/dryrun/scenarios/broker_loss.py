@@ -14,7 +14,7 @@ from kafkactl.core.wording import numbered
 from kafkactl.dryrun.answer import Effects
 from kafkactl.dryrun.brokers.combined import is_fatal, out_of_reach, unreachable, with_quorum
 from kafkactl.dryrun.brokers.loss import ends_of
-from kafkactl.dryrun.brokers.worst import worst_losses
+from kafkactl.dryrun.brokers.worst_loss import worst_losses
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.controller.facts import Facts

@@ -14,11 +14,11 @@ from kafkactl.core.wording import first_few
 from kafkactl.dryrun.brokers.returns import MOST_TOGETHER, Arrival, Comer, End, Online, deciding, ends_of_return
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key, is_online_in
+from kafkactl.dryrun.controller.broker_places import named, placed
 from kafkactl.dryrun.controller.election import Ids
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked, last_registration
 from kafkactl.dryrun.controller.periodic import leaders_move_back
-from kafkactl.dryrun.controller.placed import named, placed
 from kafkactl.dryrun.controller.rules import grown_isr
 from kafkactl.dryrun.fields import NodeIds
 from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for, heaviest

@@ -18,7 +18,7 @@ from kafkactl.core.kafka_names import ELR_VERSION, KRAFT_VERSION, METADATA_VERSI
 from kafkactl.core.values import Role
 from kafkactl.core.wording import first_few
 from kafkactl.dryrun.answer import Feature, Step
-from kafkactl.dryrun.controller.appended import Operation, record
+from kafkactl.dryrun.controller.appended_records import Operation, record
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.dryrun.controller.feature_state import state_of
 from kafkactl.dryrun.fields import LevelTable, NodeIds

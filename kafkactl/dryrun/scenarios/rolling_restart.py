@@ -16,7 +16,7 @@ from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked
 from kafkactl.dryrun.fields import Form, Kind, is_ids
-from kafkactl.dryrun.later import Later
+from kafkactl.dryrun.lazy_sequence import Later
 from kafkactl.dryrun.prediction import Change, Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Option, ReportPart, Scenario, ScenarioContext, few_numbered
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose, stop_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafkactl.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
+from kafkactl.cluster.registration_renewal import CONTROLLERS_UNREGISTER_FROM, renewal_step
 from kafkactl.cluster.state import NOT_SUPPORTED, ClusterState, Member
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION

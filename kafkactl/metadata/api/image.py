@@ -10,7 +10,7 @@ from typing import Any
 from kafkactl.core.answers import json_of, read_fields
 from kafkactl.core.findings import Finding, blockers
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.core.shown import json_text
+from kafkactl.core.safe_text import json_text
 from kafkactl.metadata.api.places import LogPlace, client_of_place, log_files, opened_sources
 from kafkactl.metadata.dump.findings import empty_log, has_records
 from kafkactl.metadata.image.digest import image_sha256

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafkactl.core.answers import by_fields
 from kafkactl.core.findings import Finding, blockers
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.files.named import each_once, named_twice
+from kafkactl.files.same_paths import each_once, named_twice
 from kafkactl.metadata.api.places import FilePath
 from kafkactl.metadata.dump.findings import EMPTY_LOG
 from kafkactl.metadata.io.check import read_node_log

@@ -1,6 +1,6 @@
 """The lines of usual batches by columns: a line is a row of numbers of texts (`words.py`), joined for many rows.
 
-Partition records that are written as Kafka writes them (`replay/columns/tagged.py`) and no-ops are put together so;
+Partition records in the form that Kafka writes (`replay/columns/tagged_fields.py`) and no-ops are made in this way;
 `lines.py` gives the text of every other record, in the order of the log.
 """
 
@@ -12,10 +12,10 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from kafkactl.metadata.dump.words import IdWords, Label, Words
-from kafkactl.metadata.replay.columns import tagged
+from kafkactl.metadata.replay.columns import tagged_fields
 from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.frame import Batches, batches, heads
-from kafkactl.metadata.replay.columns.tagged import IDS_BYTES
+from kafkactl.metadata.replay.columns.tagged_fields import IDS_BYTES
 from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION
 from kafkactl.protocol.form import default_value
 from kafkactl.protocol.log.batch_runs import BatchRun
@@ -41,7 +41,7 @@ OtherText: TypeAlias = Callable[[int, int], str]
 
 
 class _Field(NamedTuple):
-    """A field as JSON: its name, where `tagged.py` has it, what its content is, and the value that is not shown."""
+    """A field as JSON: its name, its place in `tagged_fields.py`, its kind, and the value that is not shown."""
 
     name: str
     row: int
@@ -50,12 +50,12 @@ class _Field(NamedTuple):
 
 
 _LISTS: Final = {
-    "Replicas": tagged.REPLICAS,
-    "Isr": tagged.ISR,
-    "RemovingReplicas": tagged.REMOVING,
-    "AddingReplicas": tagged.ADDING,
-    "EligibleLeaderReplicas": tagged.ELR,
-    "LastKnownElr": tagged.LAST_KNOWN,
+    "Replicas": tagged_fields.REPLICAS,
+    "Isr": tagged_fields.ISR,
+    "RemovingReplicas": tagged_fields.REMOVING,
+    "AddingReplicas": tagged_fields.ADDING,
+    "EligibleLeaderReplicas": tagged_fields.ELR,
+    "LastKnownElr": tagged_fields.LAST_KNOWN,
 }
 _EPOCHS: Final = {"Leader": 0, "LeaderEpoch": 4, "PartitionEpoch": 8}  # of a PartitionRecord, in its epochs
 
@@ -176,12 +176,12 @@ class ColumnLines:
     def _of_partitions(self, line: _Lines, key: int, rows: Array, start: Array, end: Array) -> Array:
         """Add the records that are written as Kafka writes them; return which these are."""
         window = self._window
-        taken = tagged.heads(window, start, end)
+        taken = tagged_fields.heads(window, start, end)
         epochs: Array | None = None
         if key == CHANGE:
-            given = tagged.changes(window, taken)
+            given = tagged_fields.changes(window, taken)
         else:
-            given, epochs = tagged.partitions(window, taken)
+            given, epochs = tagged_fields.partitions(window, taken)
         is_regular = ~given.irregular
         at = given.at
         if not bool(is_regular.all()):
@@ -265,13 +265,13 @@ def _fields(key: int) -> tuple[_Field, ...]:
         if field.name in _LISTS:
             found.append(_Field(name, _LISTS[field.name], "ids", _NOT_SHOWN))
         elif field.name == "Directories":
-            found.append(_Field(name, tagged.DIRECTORIES, "uuids", _NOT_SHOWN))
+            found.append(_Field(name, tagged_fields.DIRECTORIES, "uuids", _NOT_SHOWN))
         elif field.name == "LeaderRecoveryState":
-            found.append(_Field(name, tagged.RECOVERY, "int8", default))
+            found.append(_Field(name, tagged_fields.RECOVERY, "int8", default))
         elif key == PARTITION and field.name in _EPOCHS:
             found.append(_Field(name, _EPOCHS[field.name], "epoch", _NOT_SHOWN))
         elif field.name == "Leader":
-            found.append(_Field(name, tagged.LEADER, "int32", default))
+            found.append(_Field(name, tagged_fields.LEADER, "int32", default))
     return tuple(found)
 
 

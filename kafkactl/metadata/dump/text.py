@@ -11,7 +11,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from kafkactl.core.shown import json_text
+from kafkactl.core.safe_text import json_text
 from kafkactl.protocol.form import Form
 from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.log.frame import MetadataRecord

@@ -29,7 +29,7 @@ from kafkactl.metadata.dump.findings import (
 )
 from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.image.model import EMPTY, Image
-from kafkactl.metadata.io.cut import LogEnd
+from kafkactl.metadata.io.log_end import LogEnd
 from kafkactl.metadata.io.source import CHECKPOINT, LogFile, LogSource, announce, segments_from
 from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.metadata.replay.log_replay import LogReplay

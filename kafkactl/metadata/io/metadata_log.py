@@ -19,7 +19,7 @@ from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.core.progress import counted
 from kafkactl.files.input_files import irregular
 from kafkactl.files.one_file import read_file
-from kafkactl.metadata.io.deleted import name_now, open_of_log
+from kafkactl.metadata.io.deleted_files import name_now, open_of_log
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.metadata.log.stretches import Course, walk_stretches
 from kafkactl.metadata.verify.folder import (

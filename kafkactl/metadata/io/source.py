@@ -25,7 +25,7 @@ from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.core.progress import counted, expect
 from kafkactl.core.values import METADATA_TOPIC_ID, Uuid
 from kafkactl.files.input_files import InputKind, irregular, open_regular, read_advice, read_whole
-from kafkactl.metadata.io.deleted import open_of_log
+from kafkactl.metadata.io.deleted_files import open_of_log
 from kafkactl.metadata.verify.folder import PARTITION_METADATA, parse_snapshot_name
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, decode_header, decode_records

@@ -42,7 +42,6 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from kafkactl.migration.api.back import RollbackPlan, plan_rollback, rollback
     from kafkactl.migration.api.checking import CheckResult, check
     from kafkactl.migration.api.comparing import ComparisonResult, compare
     from kafkactl.migration.api.driving import DriveOptions, DriveResult, Question
@@ -57,11 +56,12 @@ if TYPE_CHECKING:
     from kafkactl.migration.api.planning import MigrationPlan, plan
     from kafkactl.migration.api.position import MigrationStatus, StatusWatch, status
     from kafkactl.migration.api.rendering import NodeFiles, RenderResult, node_files, render, saved_node_files
+    from kafkactl.migration.api.rollback_run import RollbackPlan, plan_rollback, rollback
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            f"{__name__}.back": ("RollbackPlan", "plan_rollback", "rollback"),
+            f"{__name__}.rollback_run": ("RollbackPlan", "plan_rollback", "rollback"),
             f"{__name__}.checking": ("CheckResult", "check"),
             f"{__name__}.comparing": ("ComparisonResult", "compare"),
             f"{__name__}.driving": ("DriveOptions", "DriveResult", "Question"),

@@ -16,7 +16,7 @@ from kafkactl.migration.compare.case import Difference, Unknown
 from kafkactl.migration.compare.comparison import Comparison, compare_observation, encoder_secrets, phase_facts
 from kafkactl.migration.compare.copy import copy_compared, copy_findings
 from kafkactl.migration.copy.rules import copy_rules
-from kafkactl.migration.io.saved import ZNODES
+from kafkactl.migration.io.saved_observation import ZNODES
 from kafkactl.migration.zktree.parse import parse_saved_tree
 from kafkactl.protocol.catalog.releases import find_release, newest_with_zookeeper
 

@@ -17,9 +17,9 @@ from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.core.values import Role
 from kafkactl.files.input_files import InputKind, read_input, read_whole
 from kafkactl.metadata.io.source import LogSource, open_source
-from kafkactl.migration.io.saved import OBSERVATION, ZNODES
+from kafkactl.migration.io.saved_observation import OBSERVATION, ZNODES
 from kafkactl.migration.observed.observation import NodeSeen
-from kafkactl.migration.observed.raw import RawObservation, parse_observation
+from kafkactl.migration.observed.raw_observation import RawObservation, parse_observation
 from kafkactl.migration.observed.reading import chroot_seen, node_seen
 from kafkactl.migration.steps.m5 import shown_secrets
 from kafkactl.migration.zktree.tree import Tree, tree_of

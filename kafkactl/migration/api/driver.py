@@ -19,7 +19,7 @@ from kafkactl.migration.io.journal import MigrationJournal, open_migration_journ
 from kafkactl.migration.io.live import LiveWorld, path_next_to
 from kafkactl.migration.io.observe import observe
 from kafkactl.migration.io.operator_files import FilesOfOperator
-from kafkactl.migration.io.saved import observation_from
+from kafkactl.migration.io.saved_observation import observation_from
 from kafkactl.migration.io.zookeeper.link import read_only
 from kafkactl.migration.io.zookeeper.settings import (
     ZooKeeperSettings,

@@ -16,7 +16,7 @@ from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.migration.api.answers import MigrateObserve
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io import observe as observing
-from kafkactl.migration.io.saved import CapturedMigration, load_captured, observation_from
+from kafkactl.migration.io.saved_observation import CapturedMigration, load_captured, observation_from
 from kafkactl.migration.observed.silence import REFUSES_CLIENT, denying, refusals
 from kafkactl.migration.state.names import State
 
@@ -158,14 +158,14 @@ def save_observation(
     Passwords, keys and the settings of plugins are saved only with `include_secrets`. Raises RefusedError for a
     folder with something in it, FailedError if it cannot be written.
     """
-    from kafkactl.migration.io import save
+    from kafkactl.migration.io import observation_writer
 
-    save.check_free(Path(folder))  # before the cluster is asked for minutes
+    observation_writer.check_free(Path(folder))  # before the cluster is asked for minutes
     captured = observing.observe(inventory, timeout_ms=timeout_ms)
     observation = observation_from(captured)
     is_something = captured.znodes is not None or any(node.alive for node in captured.raw.nodes) or captured.logs
     if is_something:
-        save.save_observation(os.fspath(folder), captured, include_secrets=include_secrets)
+        observation_writer.save_observation(os.fspath(folder), captured, include_secrets=include_secrets)
     return SavedObservation(
         observation=observation,
         folder=os.fspath(folder) if is_something else None,

@@ -10,7 +10,7 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
 from kafkactl.migration.api.answers import CopySizes, MigratePlan
 from kafkactl.migration.api.observing import Lacking, lacking
-from kafkactl.migration.checks.afterwards import afterwards
+from kafkactl.migration.checks.remaining_work import afterwards
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.forward import forward_of

@@ -10,8 +10,8 @@ from kafkactl.core.findings import Finding, blockers, each_once
 from kafkactl.core.frozen import frozen
 from kafkactl.migration.api.checking import edits_of
 from kafkactl.migration.api.observing import Lacking, lacking
-from kafkactl.migration.checks.afterwards import afterwards
 from kafkactl.migration.checks.registry import check
+from kafkactl.migration.checks.remaining_work import afterwards
 from kafkactl.migration.driver.routes import remembered_of
 from kafkactl.migration.io.journal_view import JournalView, read_journal_view
 from kafkactl.migration.state.evidence import Evidence, evidence_of

@@ -16,7 +16,7 @@ from kafkactl.migration.driver.files import edit_of
 from kafkactl.migration.io.journal_view import read_journal_view
 from kafkactl.migration.io.observe_places import Places
 from kafkactl.migration.io.rendered_files import diffs, originals, sha256, write_rendered
-from kafkactl.migration.io.saved import load_captured
+from kafkactl.migration.io.saved_observation import load_captured
 from kafkactl.migration.render.facts import NodeFile, cluster_facts, node_file
 from kafkactl.migration.render.folder import file_of
 from kafkactl.migration.render.hand_edits import HandEdits, edit_finding

@@ -16,9 +16,9 @@ from kafkactl.core.findings import Finding, Severity, blockers, warning
 from kafkactl.core.frozen import changed
 from kafkactl.migration.checks import access as check_access
 from kafkactl.migration.checks import connects as check_connects
+from kafkactl.migration.checks import controller_settings as check_decided
 from kafkactl.migration.checks import controllers as check_controllers
 from kafkactl.migration.checks import data as check_data
-from kafkactl.migration.checks import decided as check_decided
 from kafkactl.migration.checks import dual_write as check_dual_write
 from kafkactl.migration.checks import health as check_health
 from kafkactl.migration.checks import identity as check_identity

@@ -43,7 +43,7 @@ from kafkactl.migration.driver.moves import (
 )
 from kafkactl.migration.driver.ports import DoneStep, RunResult, StepState
 from kafkactl.migration.driver.routes import prepares_quorum
-from kafkactl.migration.driver.started import StartedNode
+from kafkactl.migration.driver.started_node import StartedNode
 from kafkactl.migration.driver.stops import (
     disagreement,
     gate_stays_closed,
@@ -54,7 +54,7 @@ from kafkactl.migration.driver.stops import (
 from kafkactl.migration.driver.watch import AWAY, StepWatch
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.names import State
-from kafkactl.migration.steps.broken import STOP_AT_ONCE
+from kafkactl.migration.steps.broken_states import STOP_AT_ONCE
 from kafkactl.migration.steps.step import File, Progress, Step
 from kafkactl.migration.steps.table import observed_state
 

@@ -17,9 +17,9 @@ from kafkactl.change.journal_lines import Entry
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import FailedError, InputError
 from kafkactl.files.filesystem import Filesystem
-from kafkactl.files.found import sync_found_file, sync_found_name
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.files.journal import Journal, open_journal, wall_clock_ms
+from kafkactl.files.leftover_sync import sync_found_file, sync_found_name
 from kafkactl.files.whole_file import make_folders, write_whole
 from kafkactl.migration.driver.journal import SUBJECT, JournalState, remembered
 

@@ -27,10 +27,10 @@ from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.io.lock import observe_lock
 from kafkactl.migration.io.observe_nodes import NodeAnswers, ask_nodes
 from kafkactl.migration.io.observe_places import PlaceFacts, observe_places
-from kafkactl.migration.io.saved import CapturedMigration
+from kafkactl.migration.io.saved_observation import CapturedMigration
 from kafkactl.migration.observed.driver_lock import LockSeen
 from kafkactl.migration.observed.observation import Observation, ServerSeen
-from kafkactl.migration.observed.raw import RawNode, RawObservation
+from kafkactl.migration.observed.raw_observation import RawNode, RawObservation
 from kafkactl.migration.observed.reading import node_seen
 from kafkactl.migration.observed.silence import NO_ANSWER, REFUSES_CLIENT
 from kafkactl.migration.state.identity import identities_of

@@ -20,7 +20,7 @@ from kafkactl.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.migration.io.identity import identify
 from kafkactl.migration.observed.fields import RawAnswer
 from kafkactl.migration.observed.observation import IdentitySeen
-from kafkactl.migration.observed.raw import CLOSED
+from kafkactl.migration.observed.raw_observation import CLOSED
 from kafkactl.migration.observed.reading import DESCRIBE_QUORUM
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import request_body

@@ -1,8 +1,8 @@
 """An observation: all that a migration is judged by, seen at one time, as one value.
 
 Invariant: what was not seen is unknown (None), never a default; the caller has to say what follows from not knowing.
-A live cluster and a folder saved by `kafkactl migrate observe` come to the same value by the same door
-(`migration/io/saved.py`). The znodes and the records of the logs may hold secrets: they are not in any repr.
+A live cluster and a folder saved by `kafkactl migrate observe` become the same value by the same function
+(`migration/io/saved_observation.py`). Znodes and records of logs may contain secrets: they are not in any repr.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from kafkactl.migration.observed.observation import (
     QuorumSeen,
     ReplicaSeen,
 )
-from kafkactl.migration.observed.raw import CLOSED, RawNode, RawObservation
+from kafkactl.migration.observed.raw_observation import CLOSED, RawNode, RawObservation
 from kafkactl.migration.observed.release_rules import migration_rules, release_of_requests
 from kafkactl.migration.observed.settings import CONNECT
 from kafkactl.migration.zktree.connect import chroot_of

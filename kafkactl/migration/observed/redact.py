@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkactl.core.frozen import changed
-from kafkactl.migration.observed.raw import RawNode, RawObservation
+from kafkactl.migration.observed.raw_observation import RawNode, RawObservation
 from kafkactl.protocol.text.redact_config import redact_config
 
 

@@ -20,7 +20,7 @@ from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.unknown import several_clusters
 from kafkactl.migration.steps import m3, m7
-from kafkactl.migration.steps.broken import WayOut, way_out_of
+from kafkactl.migration.steps.broken_states import WayOut, way_out_of
 from kafkactl.migration.steps.m5 import expected_copy
 from kafkactl.migration.steps.rollback import rollback_of, wipes
 from kafkactl.migration.steps.step import Barrier, File, Move, Progress, Step, Way, numbered

@@ -1,6 +1,6 @@
 """M11: the migration is finalized; ZooKeeper is not used any more.
 
-`checks/afterwards.py` has the findings about what is left to do.
+`checks/remaining_work.py` has the findings about what is left to do.
 """
 
 from __future__ import annotations

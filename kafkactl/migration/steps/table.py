@@ -17,7 +17,7 @@ from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.unknown import missing_evidence, several_clusters, what_is_left_over
-from kafkactl.migration.steps import broken, m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11
+from kafkactl.migration.steps import broken_states, m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11
 from kafkactl.migration.steps.definition import Band, Row, StateDefinition
 
 __all__ = ["PROCEDURE", "TABLE", "ObservedState", "State", "definition_of", "observed_state", "state_of_evidence"]
@@ -75,44 +75,44 @@ TABLE: Final[tuple[Band | Row, ...]] = (
         "Identity",
         "evidence of a node of another cluster proves nothing about this one, so no later row may use it",
     ),
-    broken.UNIDENTIFIED_NODES,
+    broken_states.UNIDENTIFIED_NODES,
     Band(
         "Finalized",
         "nothing undoes POST_MIGRATION, whatever else is seen; a broker left in ZooKeeper mode is the only difference"
         " between a broken end and M10 or M11, so that row is the first of the three",
     ),
-    broken.FINALIZED_WITH_ZOOKEEPER_BROKER,
+    broken_states.FINALIZED_WITH_ZOOKEEPER_BROKER,
     m11.FINALIZED,
     m10.FINALIZING,
     Band(
         "Nothing observed",
         "every later row would read what was not observed as absent, and the last row would say M0",
     ),
-    broken.NOT_ENOUGH_EVIDENCE,
+    broken_states.NOT_ENOUGH_EVIDENCE,
     Band(
         "No log",
         "these rows judge by ZooKeeper alone; the rows that take a quorum without a log for one that waits (M3)"
         " would hold, too",
     ),
-    broken.SPLIT_BRAIN_WITHOUT_LOG,
-    broken.STALE_MIGRATION_WITHOUT_LOG,
+    broken_states.SPLIT_BRAIN_WITHOUT_LOG,
+    broken_states.STALE_MIGRATION_WITHOUT_LOG,
     Band(
         "Never migrating",
         "a log that says NONE cannot migrate any more; only brokers registered in it, and no ZooKeeper, show that"
         " it never had to",
     ),
-    broken.BORN_IN_KRAFT,
-    broken.QUORUM_WITHOUT_MIGRATION_FLAG,
+    broken_states.BORN_IN_KRAFT,
+    broken_states.QUORUM_WITHOUT_MIGRATION_FLAG,
     Band(
         "Contradictions",
         "each of them also fulfils the row of a healthy state: a split brain and a quorum without brokers that of M6, a"
         " stale offset those of M3 to M5, a crashed copy that of M5",
     ),
-    broken.SPLIT_BRAIN,
-    broken.QUORUM_WITHOUT_BROKERS,
-    broken.STALE_MIGRATION,
-    broken.STALE_CONTROLLER,
-    broken.COPY_CRASHED,
+    broken_states.SPLIT_BRAIN,
+    broken_states.QUORUM_WITHOUT_BROKERS,
+    broken_states.STALE_MIGRATION,
+    broken_states.STALE_CONTROLLER,
+    broken_states.COPY_CRASHED,
     Band(
         "Copying",
         "/controller of KRaft without a copy is M5 although the log still shows a quorum that waits",
@@ -122,16 +122,16 @@ TABLE: Final[tuple[Band | Row, ...]] = (
         "Controllers gone",
         "the log of controllers that are gone is history: it may still say MIGRATION, and would be read as M6",
     ),
-    broken.BROKERS_BEFORE_QUORUM,
-    broken.INCOMPLETE_ROLLBACK,
-    broken.LOST_QUORUM,
+    broken_states.BROKERS_BEFORE_QUORUM,
+    broken_states.INCOMPLETE_ROLLBACK,
+    broken_states.LOST_QUORUM,
     m0.ROLLED_BACK,
     Band(
         "Copied",
         "what is lost or not mirrored yet comes first; then M8, M7, M6, for each of them also fulfils the rows of"
         " those below it",
     ),
-    broken.LOST_MIGRATION_ZNODE,
+    broken_states.LOST_MIGRATION_ZNODE,
     m5.NOT_MIRRORED,
     m8.ALL_ON_KRAFT,
     m7.SOME_ON_KRAFT,

@@ -70,8 +70,8 @@ if TYPE_CHECKING:
     from kafkactl.quorum.api.recover.words import recovery_probe, recovery_target
     from kafkactl.quorum.io.recover.apply import WrittenRecovery
     from kafkactl.quorum.plan_file import QuorumPlanFile
+    from kafkactl.quorum.recover.observed_disks import RecoveryTarget
     from kafkactl.quorum.recover.request import RecoveryOverrides
-    from kafkactl.quorum.recover.seen import RecoveryTarget
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -91,6 +91,6 @@ else:
             "kafkactl.quorum.api.recover.check": ("RecoveryCheck", "verify_recovery"),
             "kafkactl.quorum.io.recover.apply": ("WrittenRecovery",),
             "kafkactl.quorum.recover.request": ("RecoveryOverrides",),
-            "kafkactl.quorum.recover.seen": ("RecoveryTarget",),
+            "kafkactl.quorum.recover.observed_disks": ("RecoveryTarget",),
         },
     )  # fmt: skip

@@ -16,10 +16,10 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.json_input import JsonInputError, parse_json
 from kafkactl.core.values import Uuid
 from kafkactl.protocol.catalog.levels import metadata_version
+from kafkactl.quorum.recover.observed_disks import DiskSeen
 from kafkactl.quorum.recover.plan import RecoveryPlan
-from kafkactl.quorum.recover.published import RecoverDisk, RecoverResult
+from kafkactl.quorum.recover.published_answers import RecoverDisk, RecoverResult
 from kafkactl.quorum.recover.rank import SHOWN, at_new_addresses, ranked, role_of
-from kafkactl.quorum.recover.seen import DiskSeen
 from kafkactl.quorum.recover.steps import Step, Way, steps_of
 
 KIND: Final = "quorum.recover"

@@ -20,9 +20,9 @@ from kafkactl.protocol.catalog.levels import metadata_version
 from kafkactl.quorum.recover.folders import Adoption
 from kafkactl.quorum.recover.losses import Losses
 from kafkactl.quorum.recover.lost_end import LostEnd, lost_end
+from kafkactl.quorum.recover.observed_disks import MOST_NAMED, DiskSeen, FolderKind, all_folders
 from kafkactl.quorum.recover.rank import BROKER, SHOWN, UNKNOWN, OldVoter, ranked, role_of
 from kafkactl.quorum.recover.request import RecoveryInput, Request
-from kafkactl.quorum.recover.seen import MOST_NAMED, DiskSeen, FolderKind, all_folders
 from kafkactl.quorum.recover.settings import ExpiringPartition
 from kafkactl.quorum.recover.tails import check_tails, start_step
 from kafkactl.quorum.recover.target_checks import check_place

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from kafkactl.core.kafka_names import METADATA_TOPIC
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import REPLICAS_AT, Image, Topic
-from kafkactl.quorum.recover.seen import DiskSeen, FolderKind, PartitionFolder
+from kafkactl.quorum.recover.observed_disks import DiskSeen, FolderKind, PartitionFolder
 
 _NAME: Final = re.compile(
     r"(?P<topic>.+)-(?P<partition>[0-9]{1,10})(?:\.[0-9a-zA-Z_-]+-(?P<suffix>delete|stray|future))?"

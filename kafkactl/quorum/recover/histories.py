@@ -9,7 +9,7 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.lineage import BatchIndex
 from kafkactl.metadata.verify.histories import DivergentLog, Verdict, divergence_findings, parting
-from kafkactl.quorum.recover.seen import DiskSeen
+from kafkactl.quorum.recover.observed_disks import DiskSeen
 
 FATAL = frozenset({Verdict.COMMITTED, Verdict.ONE_LEADER, Verdict.FOUNDED_TWICE})
 """Verdicts with which no recovery is made from the disks that were shown."""

@@ -10,8 +10,8 @@ from kafkactl.core.frozen import frozen
 from kafkactl.metadata.image.diff import Change, Difference, config_kind, diff
 from kafkactl.metadata.image.model import Image
 from kafkactl.protocol.redact import redacted_configs, redacted_key
-from kafkactl.quorum.recover.published import RecoverLosses, RecoverStray
-from kafkactl.quorum.recover.seen import PartitionFolder
+from kafkactl.quorum.recover.observed_disks import PartitionFolder
+from kafkactl.quorum.recover.published_answers import RecoverLosses, RecoverStray
 
 
 class SettingDict(TypedDict):

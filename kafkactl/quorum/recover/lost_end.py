@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from kafkactl.core.frozen import frozen
+from kafkactl.quorum.recover.observed_disks import DiskSeen
 from kafkactl.quorum.recover.rank import SHOWN, OldVoter, committed_offset, is_disk_of
-from kafkactl.quorum.recover.seen import DiskSeen
 
 _KEEP_STOPPED = (
     "eep these controllers stopped. One that starts leads with its shorter log: running brokers exit, stopped ones cut"

@@ -31,6 +31,7 @@ from kafkactl.quorum.recover.folders import (
     topics_without_data,
 )
 from kafkactl.quorum.recover.losses import ImageDifferences, Losses, compared, with_tails
+from kafkactl.quorum.recover.observed_disks import DiskSeen, PartitionFolder, all_folders
 from kafkactl.quorum.recover.rank import (
     SHOWN,
     OldVoter,
@@ -45,7 +46,6 @@ from kafkactl.quorum.recover.rank import (
 from kafkactl.quorum.recover.remarks import remarks
 from kafkactl.quorum.recover.repairs import Repairs, merged, raised, repairs_of, with_tiering
 from kafkactl.quorum.recover.request import RecoveryInput, Request
-from kafkactl.quorum.recover.seen import DiskSeen, PartitionFolder, all_folders
 from kafkactl.quorum.recover.settings import AdoptedSettings, expiring, settings_of_adopted, tiered_topics, untiered
 
 _LAYOUT_WITH_DIRECTORY_ID = 2

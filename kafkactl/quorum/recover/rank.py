@@ -11,7 +11,7 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.image.model import Image
-from kafkactl.quorum.recover.seen import DiskSeen, RecoveryTarget
+from kafkactl.quorum.recover.observed_disks import DiskSeen, RecoveryTarget
 
 CONTROLLER: Final = "controller"
 BROKER: Final = "broker"

@@ -9,11 +9,11 @@ from kafkactl.core.values import host_port
 from kafkactl.core.wording import counted, first_few
 from kafkactl.metadata.image.records import level_of, losses
 from kafkactl.quorum.recover.checks import Case, other_lives, stray_folders
+from kafkactl.quorum.recover.leaderless_partitions import without_in_sync_disk
+from kafkactl.quorum.recover.observed_disks import MOST_NAMED
 from kafkactl.quorum.recover.rank import OldVoter
 from kafkactl.quorum.recover.repairs import Repairs
-from kafkactl.quorum.recover.seen import MOST_NAMED
 from kafkactl.quorum.recover.steps import combined_nodes
-from kafkactl.quorum.recover.stranded import without_in_sync_disk
 
 
 def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ from kafkactl.metadata.image.model import (
     state_of,
 )
 from kafkactl.quorum.recover.folders import Adoptable
-from kafkactl.quorum.recover.published import RecoverAdopted, RecoverRepairs
+from kafkactl.quorum.recover.published_answers import RecoverAdopted, RecoverRepairs
 from kafkactl.quorum.recover.settings import TIERING, AdoptedSettings
 
 LEADER_EPOCHS: Final = 1_000

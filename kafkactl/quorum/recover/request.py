@@ -12,7 +12,7 @@ from kafkactl.core.values import Uuid
 from kafkactl.metadata.verify.histories import DivergentLog
 from kafkactl.quorum.recover.histories import FATAL
 from kafkactl.quorum.recover.losses import ImageDifferences
-from kafkactl.quorum.recover.seen import AnsweringAddress, DiskImage, DiskSeen, RecoveryTarget
+from kafkactl.quorum.recover.observed_disks import AnsweringAddress, DiskImage, DiskSeen, RecoveryTarget
 
 RAISE: Final = 1_000_000
 """By how much offset and epoch are raised: an isolated 3.9 voter raises its epoch about once in 2.5 s, so a month."""

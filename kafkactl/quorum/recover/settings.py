@@ -17,7 +17,7 @@ from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image, Topic
 from kafkactl.quorum.recover.folders import Adoptable
-from kafkactl.quorum.recover.seen import FolderKind, PartitionFolder
+from kafkactl.quorum.recover.observed_disks import FolderKind, PartitionFolder
 
 Settings = dict[str, str]
 

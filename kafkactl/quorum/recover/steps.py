@@ -11,9 +11,9 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.core.values import Endpoint, host_port
 from kafkactl.quorum.recover.folders import Adoptable
+from kafkactl.quorum.recover.observed_disks import DiskSeen
 from kafkactl.quorum.recover.rank import LOST, OldVoter
 from kafkactl.quorum.recover.request import RecoveryInput
-from kafkactl.quorum.recover.seen import DiskSeen
 
 _OWN = " (Where a copy was shown, name the broker's own directory, on its host.)"
 

@@ -11,8 +11,8 @@ from kafkactl.core.findings import Finding, blocker, note, warning
 from kafkactl.core.wording import counted, first_few
 from kafkactl.metadata.verify.histories import Verdict
 from kafkactl.quorum.recover.histories import founded_twice
+from kafkactl.quorum.recover.observed_disks import DiskSeen
 from kafkactl.quorum.recover.request import Tail
-from kafkactl.quorum.recover.seen import DiskSeen
 
 _ONE_FOUNDING: Final = "Give --lost for the voters whose disks are then not shown."
 

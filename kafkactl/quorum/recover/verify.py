@@ -10,8 +10,8 @@ from kafkactl.core.values import Uuid
 from kafkactl.core.wording import counted, first_few
 from kafkactl.metadata.image.model import Image
 from kafkactl.quorum.recover.answer import KeptPlan
-from kafkactl.quorum.recover.seen import MOST_NAMED, FolderKind, PartitionFolder
-from kafkactl.quorum.recover.stranded import without_leader
+from kafkactl.quorum.recover.leaderless_partitions import without_leader
+from kafkactl.quorum.recover.observed_disks import MOST_NAMED, FolderKind, PartitionFolder
 
 
 @frozen

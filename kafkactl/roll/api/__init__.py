@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kafkactl.roll.driver.answer import RollRun
     from kafkactl.roll.inventory import RollInventory
     from kafkactl.roll.io.cluster_inventory import inventory_of_cluster
-    from kafkactl.roll.io.saved import load_observation
+    from kafkactl.roll.io.saved_observation import load_observation
     from kafkactl.roll.observation import RollObservation
     from kafkactl.roll.planning import RollPlan
     from kafkactl.roll.position import RollStatus
@@ -58,7 +58,7 @@ else:
             "kafkactl.roll.driver.answer": ("RollRun",),
             "kafkactl.roll.inventory": ("RollInventory",),
             "kafkactl.roll.io.cluster_inventory": ("inventory_of_cluster",),
-            "kafkactl.roll.io.saved": ("load_observation",),
+            "kafkactl.roll.io.saved_observation": ("load_observation",),
             "kafkactl.roll.observation": ("RollObservation",),
         },
     )

@@ -14,7 +14,7 @@ from kafkactl.roll.api.observing import OBSERVATION_MS, not_observed
 from kafkactl.roll.case import RollRequest
 from kafkactl.roll.driver.acts import DYNAMIC, Act, Ask
 from kafkactl.roll.driver.answer import RollRun
-from kafkactl.roll.driver.other_hands import CONCURRENT
+from kafkactl.roll.driver.other_driver import CONCURRENT
 
 if TYPE_CHECKING:
     from kafkactl.roll.inventory import RollInventory
@@ -60,7 +60,7 @@ def run(
     from kafkactl.roll.driver.journey import RollJourney
     from kafkactl.roll.driver.ports import RollGoal, RollWaitPolicy
     from kafkactl.roll.io.live import LiveRoll
-    from kafkactl.roll.io.saved import JOURNAL_SUBJECT
+    from kafkactl.roll.io.saved_observation import JOURNAL_SUBJECT
 
     given = options or RollOptions()
     policy = RollWaitPolicy(

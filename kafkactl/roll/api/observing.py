@@ -17,7 +17,7 @@ from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.roll.inventory import RollInventory, parse_roll_inventory
 
 if TYPE_CHECKING:
-    from kafkactl.roll.io.saved import CapturedRoll
+    from kafkactl.roll.io.saved_observation import CapturedRoll
     from kafkactl.roll.observation import RollObservation
 
 OBSERVATION_MS = 96_000.0
@@ -76,7 +76,7 @@ def observe(inventory: RollInventory, *, timeout_ms: float = OBSERVATION_MS) -> 
 
     Nothing is changed. Raises UnreachableError `cluster-not-reached`.
     """
-    from kafkactl.roll.io.saved import with_log
+    from kafkactl.roll.io.saved_observation import with_log
 
     return with_log(capture(inventory, timeout_ms=timeout_ms))
 
@@ -139,11 +139,11 @@ def save_observation(
     Passwords, keys and the settings of plugins are saved only with `include_secrets`. Raises RefusedError for a
     folder with content, FailedError if it cannot be written, UnreachableError `cluster-not-reached`.
     """
-    from kafkactl.roll.io import saved
+    from kafkactl.roll.io import saved_observation
 
-    saved.check_free(Path(folder))  # before the cluster is asked for minutes
+    saved_observation.check_free(Path(folder))  # before the cluster is asked for minutes
     captured = capture(inventory, timeout_ms=timeout_ms)
-    saved.save_observation(folder, captured, include_secrets=include_secrets)
+    saved_observation.save_observation(folder, captured, include_secrets=include_secrets)
     seen = captured.observation
     return SavedRoll(
         folder=os.fspath(folder),

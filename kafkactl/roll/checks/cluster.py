@@ -9,7 +9,6 @@ from kafkactl.cluster.quorum.majority import arithmetic
 from kafkactl.core.findings import Finding, Severity, blocker, blockers, warning
 from kafkactl.core.frozen import changed
 from kafkactl.core.wording import first_few, numbered, plural
-from kafkactl.roll.back import gates_after, since
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.checks.row import CheckRow, RollFinding, about
 from kafkactl.roll.gates import (
@@ -23,6 +22,7 @@ from kafkactl.roll.gates import (
 )
 from kafkactl.roll.liveness import VoterCount, count_voters, is_alive, is_majority_down
 from kafkactl.roll.partitions import RollPartition, shown
+from kafkactl.roll.start_gates import gates_after, since
 
 
 def _brokers(case: RollCase) -> frozenset[int]:

@@ -15,10 +15,9 @@ from kafkactl.cluster.quorum.majority import majority
 from kafkactl.core.findings import Finding, Outcome, blocker, blockers, each_once
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.wording import some
-from kafkactl.roll.back import gates_after
 from kafkactl.roll.case import RollCase, Until
 from kafkactl.roll.checks.run import RollCheck, check_roll, open_warnings
-from kafkactl.roll.driver.other_hands import other_hands
+from kafkactl.roll.driver.other_driver import other_hands
 from kafkactl.roll.driver.ports import RollGoal, RollWaitPolicy
 from kafkactl.roll.files_before import lacks_file
 from kafkactl.roll.gates import OTHERS_ARE_UP, RollGate, gates_before
@@ -28,6 +27,7 @@ from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED, STRANGERS, RollNode
 from kafkactl.roll.planning import RollPlan, lower_levels, plan_roll
 from kafkactl.roll.predict import StepPrediction
 from kafkactl.roll.releases import is_same, rules_of, version_in
+from kafkactl.roll.start_gates import gates_after
 
 DYNAMIC: Final = frozenset(
     {"isr-not-whole", "broker-down", "node-not-back", "reassignment-running", "election-unsettled",

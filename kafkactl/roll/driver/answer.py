@@ -10,11 +10,10 @@ from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
 from kafkactl.protocol.catalog.releases import Release
-from kafkactl.roll.back import ISR_WHOLE, RANGES, gates_after
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.driver.acts import Act
-from kafkactl.roll.driver.counting import ObservedEffect
 from kafkactl.roll.driver.journey import RollJourney
+from kafkactl.roll.driver.observed_effect import ObservedEffect
 from kafkactl.roll.driver.wording import NOT_FINISHED
 from kafkactl.roll.gates import RollGate
 from kafkactl.roll.journal import Action
@@ -23,6 +22,7 @@ from kafkactl.roll.planning import RollPlan, RollStep, plan_roll
 from kafkactl.roll.predict import StepPrediction
 from kafkactl.roll.releases import is_same, rules_of, version_in
 from kafkactl.roll.rollback_path import RollbackPath, rollback_path
+from kafkactl.roll.start_gates import ISR_WHOLE, RANGES, gates_after
 
 StepState = Literal["done", "skipped", "pending", "failed", "unknown"]
 ENDED: Final = ("done", "skipped")

@@ -22,12 +22,11 @@ from kafkactl.core.errors import KafkactlError, RefusedError
 from kafkactl.core.findings import Finding, Outcome, blockers, each_once
 from kafkactl.core.frozen import changed
 from kafkactl.core.wording import some
-from kafkactl.roll.back import mark_of
 from kafkactl.roll.case import RollCase, Way, make_case
 from kafkactl.roll.driver.acts import Act, Ask, Decision, decide, no_leader, proof_gates
-from kafkactl.roll.driver.counting import ObservedEffect, effect_of_stop, missed
 from kafkactl.roll.driver.evidence import has_ended, is_untouched, misplaced, names, phase_of, sha, words
 from kafkactl.roll.driver.last_log import last_errors_of
+from kafkactl.roll.driver.observed_effect import ObservedEffect, effect_of_stop, missed
 from kafkactl.roll.driver.ports import LevelChange, RollGoal, RollPort, RollWaitPolicy
 from kafkactl.roll.driver.return_gates import (
     are_brokers,
@@ -37,12 +36,13 @@ from kafkactl.roll.driver.return_gates import (
     return_gates,
     waits_for_voters,
 )
-from kafkactl.roll.driver.skipped import done_before, placed_before
+from kafkactl.roll.driver.skipped_steps import done_before, placed_before
 from kafkactl.roll.driver.wording import failed_hook, instruction_of, not_back, not_finished, start_failed
 from kafkactl.roll.gates import RollGate, passes
 from kafkactl.roll.journal import CAME_UP_NOT, Action, RollProgress, progress_of
 from kafkactl.roll.liveness import is_alive, lacks_leader
 from kafkactl.roll.mark import NodeMark
+from kafkactl.roll.start_gates import mark_of
 
 Answer = Mapping[int, HookRun] | LevelChange
 _VERBS: Final = {

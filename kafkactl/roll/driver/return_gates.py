@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from kafkactl.core.findings import Finding
-from kafkactl.roll.back import ISR_WHOLE, gates_after
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.gates import RollGate, down_brokers, passes
 from kafkactl.roll.liveness import is_alive, lacks_leader
 from kafkactl.roll.mark import NodeMark
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.releases import is_same, rules_of, version_in
+from kafkactl.roll.start_gates import ISR_WHOLE, gates_after
 
 Marks = Mapping[int, NodeMark]
 

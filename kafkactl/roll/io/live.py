@@ -22,7 +22,7 @@ from kafkactl.files.whole_file import make_folders, write_whole
 from kafkactl.roll.driver.ports import LevelChange
 from kafkactl.roll.inventory import RollInventory, RollInventoryNode
 from kafkactl.roll.io.observe import RollObserver
-from kafkactl.roll.io.saved import with_log
+from kafkactl.roll.io.saved_observation import with_log
 from kafkactl.roll.observation import RollObservation
 
 LOCAL: Final = {Verb.GET_CONFIG: get_config, Verb.PUT_CONFIG: put_config}

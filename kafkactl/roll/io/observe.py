@@ -39,7 +39,7 @@ from kafkactl.protocol.schema.spec import Versions
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.quorum.api.observation import check_leader_reached, describe
 from kafkactl.roll.inventory import RollInventory, RollInventoryNode
-from kafkactl.roll.io.saved import JOURNAL_SUBJECT, CapturedRoll
+from kafkactl.roll.io.saved_observation import JOURNAL_SUBJECT, CapturedRoll
 from kafkactl.roll.observation import (
     CLUSTER_NOT_OBSERVED,
     LOG_NOT_OBSERVED,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.dryrun.api.answering import Answered, Result
 from kafkactl.dryrun.api.on_spark import Transfer
-from kafkactl.dryrun.brokers.worst import Search
+from kafkactl.dryrun.brokers.worst_loss import Search
 from kafkactl.dryrun.detail_tables import BOOL, COLUMNS, FLOAT, INT, INTS, OUTCOMES, TEXT, TEXTS, Table
 from kafkactl.dryrun.io.detail_files import WrittenTable, write_table
 from kafkactl.dryrun.prediction import Verdict

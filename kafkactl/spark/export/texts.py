@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from kafkactl.core.shown import json_text
+from kafkactl.core.safe_text import json_text
 from kafkactl.spark.arrow import as_text, micros
 from kafkactl.spark.columns import Columns
 

@@ -16,7 +16,7 @@ from kafkactl.change.plan_document import number_in, table_in, tables_in, text_i
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.json_input import parse_json
-from kafkactl.core.shown import escaped
+from kafkactl.core.safe_text import escaped
 
 KIND = "storage.receipt"
 

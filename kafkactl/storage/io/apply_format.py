@@ -29,9 +29,9 @@ from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.filesystem import Filesystem
 from kafkactl.files.one_file import read_file
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
+from kafkactl.storage.io.directory_sync import settle_directory
 from kafkactl.storage.io.format_folders import Folders, identity
 from kafkactl.storage.io.locks import directory_lock
-from kafkactl.storage.io.settle import settle_directory
 from kafkactl.storage.model import (
     KAFKACTL_LOCK,
     Action,

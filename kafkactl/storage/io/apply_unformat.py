@@ -17,9 +17,9 @@ from kafkactl.files.filesystem import Filesystem
 from kafkactl.storage.format.unformat import UnformatDirectory, UnformatPlan, signs_of_a_start
 from kafkactl.storage.io.apply_format import failure_finding
 from kafkactl.storage.io.directories import observe_directory
+from kafkactl.storage.io.directory_sync import settle_directory
 from kafkactl.storage.io.format_folders import identity
 from kafkactl.storage.io.locks import directory_lock
-from kafkactl.storage.io.settle import settle_directory
 from kafkactl.storage.model import Applied, Progress
 
 

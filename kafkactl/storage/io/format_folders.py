@@ -15,7 +15,7 @@ from pathlib import Path
 from kafkactl.core.errors import RefusedError
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.filesystem import Filesystem
-from kafkactl.files.found import sync_found_name
+from kafkactl.files.leftover_sync import sync_found_name
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.leftovers import KAFKA_TEMPORARIES
 from kafkactl.storage.model import (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kafkactl.core.errors import FailedError, InputError
 from kafkactl.files.filesystem import Filesystem
-from kafkactl.files.found import sync_found_file, sync_found_name
 from kafkactl.files.input_files import InputKind, read_input, unreadable_input
+from kafkactl.files.leftover_sync import sync_found_file, sync_found_name
 from kafkactl.storage.fleet.receipts import Receipt, parse_receipt, receipt_name, render_receipt
 
 _RECEIPT_MODE = 0o644

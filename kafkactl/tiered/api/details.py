@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.core.shown import json_text
+from kafkactl.core.safe_text import json_text
 from kafkactl.core.values import Uuid
 from kafkactl.dryrun.detail_tables import BOOL, INT, TEXT, Table
 from kafkactl.tiered.api.verbs import Filters, Loaded, audit, each_segment

@@ -23,7 +23,7 @@ from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_p
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.storage.partition_folders import parse_topic_id
 from kafkactl.tiered.cluster_view import ReplicaLog
-from kafkactl.tiered.plain import PlainReader
+from kafkactl.tiered.plain_records import PlainReader
 from kafkactl.tiered.reading import FastRead, Read, read_fast, read_records
 
 LOG_START_CHECKPOINT: Final = "log-start-offset-checkpoint"

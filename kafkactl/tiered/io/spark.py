@@ -22,8 +22,8 @@ from kafkactl.metadata.log.fetched_folder import FETCHED, fetched_folder, within
 from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.tiered.io.sources import MetadataReplica
 from kafkactl.tiered.ledger import MOST_POISON, Ledger, LogFacts, MetadataLog, fold_log
-from kafkactl.tiered.packed import Part, packed, take_facts, unpacked
-from kafkactl.tiered.plain import PlainReader
+from kafkactl.tiered.ledger_bytes import Part, packed, take_facts, unpacked
+from kafkactl.tiered.plain_records import PlainReader
 from kafkactl.tiered.reading import FastRead, read_fast
 
 Folded: TypeAlias = bytes | KafkactlError

@@ -27,9 +27,9 @@ from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import at_phase
 from tests.fakes.migration_hooks import FakeWorld
 from tests.migration import zk_trees
-from tests.migration.driver.test_back import go_back
+from tests.migration.driver.test_rollback import go_back
 from tests.migration.driver.test_run import forward
-from tests.quorum.played import LOST, Reaction, SteppedQuorum
+from tests.quorum.scripted_port import LOST, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, world
 
 _JOURNAL = "state/journal.jsonl"

@@ -23,8 +23,8 @@ from kafkactl.files.contexts_edit import change_contexts, with_context, without_
 from kafkactl.files.plan_files import write_plan
 from kafkactl.files.report_files import write_report
 from kafkactl.migration.io.local_node import run_locally
+from kafkactl.migration.io.observation_writer import save_observation
 from kafkactl.migration.io.rendered_files import write_rendered
-from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.render.facts import cluster_facts
 from kafkactl.migration.render.node import render_cluster
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
@@ -37,7 +37,7 @@ from kafkactl.tiered.io.observation import write_observation
 from tests.bundle.io.test_archives import MANIFEST
 from tests.campaigns.crash.campaign import Command, Mark, Rule, whole
 from tests.campaigns.crash.states import Flat
-from tests.migration.io.test_save import captured
+from tests.migration.io.test_observation_writer import captured
 from tests.migration.render.files import cluster
 from tests.quorum.recover import worlds
 from tests.samples.test_recover_crash import planned, request

@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 from kafkactl.core.errors import RefusedError
+from kafkactl.migration.io.observation_writer import save_observation
 from kafkactl.migration.io.observe import observe
-from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import observation_from
+from kafkactl.migration.io.saved_observation import observation_from
 from kafkactl.migration.steps.table import observed_state
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.kazoo_session import kazoo_session

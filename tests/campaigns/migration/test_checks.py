@@ -17,7 +17,7 @@ from kafkactl.core.findings import Finding, Severity
 from kafkactl.migration.checks.case import Stage, case_of
 from kafkactl.migration.checks.registry import UNKNOWN_ID, check
 from kafkactl.migration.io.observe import observe
-from kafkactl.migration.io.saved import observation_from
+from kafkactl.migration.io.saved_observation import observation_from
 from tests.campaigns.migration.test_observe import inventory_of
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.kazoo_session import kazoo_session

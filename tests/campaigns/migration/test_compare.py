@@ -14,9 +14,9 @@ from kafkactl.migration.compare.comparison import Comparison, compare_observatio
 from kafkactl.migration.compare.copy import copy_compared
 from kafkactl.migration.compare.phase import Phase
 from kafkactl.migration.copy.rules import copy_rules
+from kafkactl.migration.io.observation_writer import save_observation
 from kafkactl.migration.io.observe import observe
-from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import load_observation, observation_from
+from kafkactl.migration.io.saved_observation import load_observation, observation_from
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.znode import Znode

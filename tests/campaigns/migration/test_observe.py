@@ -12,9 +12,9 @@ import pytest
 from kafkactl.core.frozen import changed
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.inventory import Inventory, parse_inventory
+from kafkactl.migration.io.observation_writer import save_observation
 from kafkactl.migration.io.observe import observe
-from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import CapturedMigration, load_observation, log_facts_of, observation_from
+from kafkactl.migration.io.saved_observation import CapturedMigration, load_observation, log_facts_of, observation_from
 from kafkactl.migration.observed.observation import Mode, Observation
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.configs import ENCODER_SECRET, TOKEN_SECRET

@@ -8,7 +8,7 @@ import pytest
 
 from tests.campaigns.roll.page import HEAD, PAGE
 from tests.proof_page import record_part
-from tests.roll.driver.interrupted import ROLLS, kill_everywhere
+from tests.roll.driver.interrupted_rolls import ROLLS, kill_everywhere
 
 
 @pytest.mark.timeout(1800)

@@ -14,7 +14,7 @@ import time
 from kafkactl.simulator.campaign import plan_for, quorum_of
 from kafkactl.simulator.run import run_plan
 from tests.campaigns.simulator.ledger import PROFILES, Cell, Length, quorum_for
-from tests.campaigns.simulator.planted import BUGS, Bug, planted
+from tests.campaigns.simulator.planted_bugs import BUGS, Bug, planted
 
 FOUND, MOST_S = 5, 15.0
 SHOWN = list(dict.fromkeys(length.shown for lengths in PROFILES.values() for length in lengths))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.campaigns.simulator.figures import Figures
-from tests.campaigns.simulator.planted import BUGS, search
+from tests.campaigns.simulator.planted_bugs import BUGS, search
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)

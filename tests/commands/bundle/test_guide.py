@@ -14,7 +14,7 @@ import pytest
 
 from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.core.values import Uuid
-from kafkactl.migration.io.save import save_observation
+from kafkactl.migration.io.observation_writer import save_observation
 from tests.commands import test_secrets_hidden as planted
 from tests.conftest import Run
 from tests.repository.tree import ROOT

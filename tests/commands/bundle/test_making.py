@@ -24,8 +24,8 @@ from kafkactl.core.answer_kinds import answer_kinds
 from kafkactl.core.errors import UnknownOutcomeError
 from kafkactl.core.values import Role
 from kafkactl.metadata.api.image import load_image
-from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import load_observation
+from kafkactl.migration.io.observation_writer import save_observation
+from kafkactl.migration.io.saved_observation import load_observation
 from tests.answers import check_answer
 from tests.commands import test_secrets_hidden as planted
 from tests.commands.storage.fleet_on_disk import FleetOnDisk

@@ -18,7 +18,7 @@ from kafkactl.bundle.manifest import Manifest, PartError, PartResult
 from kafkactl.core.answer_kinds import answer_schema
 from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.core.values import Uuid
-from kafkactl.migration.io.save import save_observation
+from kafkactl.migration.io.observation_writer import save_observation
 from tests.commands import test_secrets_hidden as planted
 from tests.conftest import Run
 from tests.kafka.quorum_nodes import Quorum, running

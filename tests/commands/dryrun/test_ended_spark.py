@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.captured import unpacked
+from tests.commands.captured_logs import unpacked
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 

@@ -11,10 +11,10 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.dryrun.api import ahead
+from kafkactl.dryrun.api import parallel_report
 from kafkactl.dryrun.page.fleet import FleetCluster, fleet_report
 from kafkactl.files import whole_file
-from tests.commands.captured import unpacked
+from tests.commands.captured_logs import unpacked
 from tests.conftest import Run
 from tests.dryrun.odd_logs import CASES, encoded
 from tests.metadata.goldens import golden
@@ -71,9 +71,9 @@ def test_scenarios_that_are_simulated_by_several_processes_give_the_same_report(
     alone = kafkactl("dryrun", "report", log, "--html", tmp_path / "page.html", "-o", "json")
     page = (tmp_path / "page.html").read_text()
     children: list[object] = []
-    monkeypatch.setattr(ahead, "LARGE", 0)
-    monkeypatch.setattr(ahead, "useful_processes", lambda: 3)
-    monkeypatch.setattr(ahead.pickle, "loads", lambda data: children.append(data) or loads(data))
+    monkeypatch.setattr(parallel_report, "LARGE", 0)
+    monkeypatch.setattr(parallel_report, "useful_processes", lambda: 3)
+    monkeypatch.setattr(parallel_report.pickle, "loads", lambda data: children.append(data) or loads(data))
     together = kafkactl("dryrun", "report", log, "--html", tmp_path / "page.html", "-o", "json")
     assert (together.code, together.json) == (alone.code, alone.json)
     assert (tmp_path / "page.html").read_text() == page

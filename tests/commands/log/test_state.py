@@ -13,7 +13,7 @@ from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs
 from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import decode_batches, decode_header, encode_batch
 from kafkactl.protocol.schema.definitions import message
-from tests.commands.captured import RELEASES, unpacked, with_hole
+from tests.commands.captured_logs import RELEASES, unpacked, with_hole
 
 HOSTILE_LINES = {
     "log image": ("{log}", "{log} --full", "--bundle {bundle}"),

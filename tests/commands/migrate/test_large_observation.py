@@ -8,9 +8,9 @@ import pytest
 
 from kafkactl.core.values import Role
 from kafkactl.migration.api.copy import read_copy_source
-from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import CapturedMigration, load_captured
-from kafkactl.migration.observed.raw import RawNode, RawObservation
+from kafkactl.migration.io.observation_writer import save_observation
+from kafkactl.migration.io.saved_observation import CapturedMigration, load_captured
+from kafkactl.migration.observed.raw_observation import RawNode, RawObservation
 from kafkactl.storage.partition_folders import PartitionIds
 from tests.migration.large_trees import BROKERS, TIME_MS, large_tree, topic_id
 

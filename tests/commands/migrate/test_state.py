@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.commands.migrate.page import board_page
-from kafkactl.commands.rendering import plain
+from kafkactl.commands.rendering import plain_text
 from kafkactl.commands.rendering.page import Page
 from kafkactl.core.frozen import changed
 from kafkactl.migration.api.position import _Earlier, status
@@ -231,7 +231,7 @@ def test_board_begins_with_what_needs_the_operator(tmp_path: Path) -> None:
     found = status(_M4.observation(), journal=str(tmp_path / "journal.jsonl"))
     page = Page()
     board_page(page, found)
-    lines = plain.render(page, color=False).splitlines()
+    lines = plain_text.render(page, color=False).splitlines()
     clock = time.strftime("%H:%M:%S", time.localtime(found.observation.time_ms / 1000))
     assert lines[0].startswith("M4: brokers are entering")
     assert lines[1].startswith(clock)

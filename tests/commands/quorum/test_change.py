@@ -12,7 +12,7 @@ from kafkactl.commands.quorum import change_run as quorum_change_run
 from kafkactl.core.errors import UnknownOutcomeError, UnreachableError
 from kafkactl.core.findings import blocker
 from kafkactl.quorum.outcome import Answer
-from tests.quorum.played import LOST, TIMED_OUT, Reaction, SteppedQuorum
+from tests.quorum.scripted_port import LOST, TIMED_OUT, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, directory, world
 
 HOSTILE_LINES = {

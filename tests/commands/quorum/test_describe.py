@@ -17,7 +17,7 @@ from kafkactl.commands.demo.broker import FakeBroker, Raw
 from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
 from kafkactl.commands.quorum.page import kafka_page, quorum_page
 from kafkactl.commands.rendering.page import Page
-from kafkactl.commands.rendering.plain import render
+from kafkactl.commands.rendering.plain_text import render
 from kafkactl.commands.rendering.terminal import show
 from kafkactl.core.answer_kinds import has_published_shape
 from kafkactl.core.answers import plain_values

@@ -10,7 +10,7 @@ import pytest
 
 from kafkactl.change.plan_document import checksum
 from kafkactl.commands.quorum import change_run as quorum_change_run
-from tests.quorum.played import SteppedQuorum
+from tests.quorum.scripted_port import SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, directory, world
 
 HOSTILE_LINES = {"quorum apply": ("{config} {controllers}", "{text} {controllers}")}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kafkactl.commands.rendering import plain
+from kafkactl.commands.rendering import plain_text
 from kafkactl.commands.rendering.change_log import ChangeLog
 from kafkactl.commands.rendering.page import Page
 from kafkactl.core.errors import UnreachableError
@@ -15,7 +15,7 @@ from kafkactl.core.errors import UnreachableError
 def shown(log: ChangeLog[int]) -> str:
     page = Page()
     log.show_changes(page)
-    return plain.render(page, color=False)
+    return plain_text.render(page, color=False)
 
 
 def test_answers_that_are_equal_show_nothing():

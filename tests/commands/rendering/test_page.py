@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.commands.rendering import plain
+from kafkactl.commands.rendering import plain_text
 from kafkactl.commands.rendering.page import Findings, Page, Word
 from kafkactl.commands.rendering.terminal import broken, fitted
 from kafkactl.core.findings import Finding, blocker, note
@@ -41,7 +41,7 @@ def test_path_is_broken_after_a_slash(text, lines):
 def test_rows_of_groups_line_up_over_all_groups():
     page = Page()
     page.groups([("node 1", [("data", "/a"), ("metadata", None)]), (Word("node 2", "bad"), [("data", "/bbbb")])])
-    assert plain.render(page, color=False) == "node 1\n  data      /a\n  metadata  -\nnode 2\n  data      /bbbb\n"
+    assert plain_text.render(page, color=False) == "node 1\n  data      /a\n  metadata  -\nnode 2\n  data      /bbbb\n"
 
 
 def test_blocks_are_set_apart_and_empty_ones_leave_nothing():
@@ -53,15 +53,15 @@ def test_blocks_are_set_apart_and_empty_ones_leave_nothing():
     page.groups([])
     page.line("one")
     page.line("two")
-    assert plain.render(page, color=False) == "Title\n\none\ntwo\n"
+    assert plain_text.render(page, color=False) == "Title\n\none\ntwo\n"
 
 
 def test_colour_does_not_move_columns():
     page = Page()
     page.table(("name", "n"), [(Word("x", "good"), 1), ("long", 22)])
-    colored = plain.render(page, color=True)
+    colored = plain_text.render(page, color=True)
     assert "\x1b[32mx\x1b[0m     1" in colored
-    assert plain.render(page, color=False) == "NAME  N\nx     1\nlong  22\n"
+    assert plain_text.render(page, color=False) == "NAME  N\nx     1\nlong  22\n"
 
 
 def test_foreign_text_cannot_control_the_terminal():
@@ -74,15 +74,15 @@ def test_foreign_text_cannot_control_the_terminal():
     page.findings(
         [{"id": "x", "severity": "info", "subject": evil, "message": evil, "next_step": evil, "evidence": {}}]
     )
-    text = plain.render(page, color=False)
+    text = plain_text.render(page, color=False)
     assert text.count(r"a\x1b[2Jb\x0dc\x9bd\x7f") == 7
     assert not any(sign in text for sign in "\x1b\r\x9b\x7f")
     page = Page()
     page.table(("path", "n"), [("n\udcff", 1)])  # a byte of a file name that is not UTF-8
-    assert plain.render(page, color=False) == "PATH   N\nn\\xff  1\n"
+    assert plain_text.render(page, color=False) == "PATH   N\nn\\xff  1\n"
     page = Page()
     page.line("a tab\tand a line\n\u2714 done")  # nothing of others begins a line
-    assert plain.render(page, color=False) == "a tab\\tand a line\\n\u2714 done\n"
+    assert plain_text.render(page, color=False) == "a tab\\tand a line\\n\u2714 done\n"
 
 
 def test_same_of_several_subjects_is_one_finding():
@@ -152,7 +152,7 @@ def test_tabs_of_kafkas_own_lines_stay_and_nothing_else_does():
     page = Page()
     page.tabbed("Feature: a\x1b[2J\tEpoch: 3\nforged")
     page.line("topic\twith a tab")
-    assert plain.render(page, color=False) == "Feature: a\\x1b[2J\tEpoch: 3\\nforged\ntopic\\twith a tab\n"
+    assert plain_text.render(page, color=False) == "Feature: a\\x1b[2J\tEpoch: 3\\nforged\ntopic\\twith a tab\n"
 
 
 def test_number_of_a_node_in_the_name_of_a_level_does_not_split_a_finding():
@@ -174,5 +174,5 @@ def test_signs_are_ascii_where_the_locale_is(monkeypatch):
     monkeypatch.setattr("kafkactl.commands.rendering.glyphs.utf8_glyphs", lambda: False)
     page = Page()
     page.table(("before → after",), [("1,2,3 → 1,2…",)])
-    text = plain.render(page, color=False)
+    text = plain_text.render(page, color=False)
     assert text.isascii() and "1,2,3 -> 1,2..." in text

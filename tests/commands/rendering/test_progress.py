@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.commands.rendering.progress import progress_text
-from tests.commands.captured import unpacked
+from tests.commands.captured_logs import unpacked
 
 ROOT = Path(__file__).resolve().parents[3]
 WORDS = "Replaying the log"

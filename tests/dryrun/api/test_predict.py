@@ -6,7 +6,7 @@ import pytest
 
 from kafkactl import dryrun, log
 from kafkactl.core.errors import InputError
-from tests.commands.captured import unpacked
+from tests.commands.captured_logs import unpacked
 from tests.conftest import Run
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.core.errors import InputError
-from kafkactl.dryrun.brokers.worst import Harm, worst_losses
+from kafkactl.dryrun.brokers.worst_loss import Harm, worst_losses
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.controller.active_controller import ActiveController
-from kafkactl.dryrun.controller.appended import batches, records_of
+from kafkactl.dryrun.controller.appended_records import batches, records_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Change, Verdict
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, broker_loss
@@ -190,7 +190,7 @@ def test_predicted_records_replay_to_the_predicted_state(known: tuple[Image, Fac
 
 
 def _same_as_batches(operations: tuple[object, ...], facts: Facts) -> None:
-    from kafkactl.dryrun.controller.appended import measured
+    from kafkactl.dryrun.controller.appended_records import measured
 
     data = batches(operations, facts.rules, offset=5_000, epoch=3, timestamp_ms=1)  # type: ignore[arg-type]
     size = measured(operations, facts.rules)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafkactl.core.errors import InputError
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.controller.active_controller import ActiveController
-from kafkactl.dryrun.controller.appended import records_of
+from kafkactl.dryrun.controller.appended_records import records_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import rules_of
 from kafkactl.dryrun.prediction import Change, Prediction, Verdict

@@ -11,7 +11,7 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Severity
 from kafkactl.core.values import Endpoint
 from kafkactl.dryrun.api import context_of, predict
-from kafkactl.dryrun.controller.appended import records_of
+from kafkactl.dryrun.controller.appended_records import records_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenarios.controllers import ControllerEvent, controllers

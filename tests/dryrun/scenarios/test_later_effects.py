@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.frozen import changed
-from kafkactl.dryrun.controller.appended import records_of
+from kafkactl.dryrun.controller.appended_records import records_of
 from kafkactl.dryrun.controller.election import Election
 from kafkactl.dryrun.prediction import Verdict
 from kafkactl.dryrun.scenarios.alter_config import alter_config, parse_entity

@@ -9,7 +9,7 @@ import pytest
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import changed
 from kafkactl.dryrun.chain import after
-from kafkactl.dryrun.controller.appended import records_of
+from kafkactl.dryrun.controller.appended_records import records_of
 from kafkactl.dryrun.controller.election import Election
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, Verdict

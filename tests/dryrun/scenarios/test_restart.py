@@ -9,7 +9,7 @@ import pytest
 
 from bench.log_generator import LogGenerator, Shape
 from kafkactl.core.values import Uuid
-from kafkactl.dryrun.controller.appended import encoded, record
+from kafkactl.dryrun.controller.appended_records import encoded, record
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine import deltas
 from kafkactl.dryrun.engine.loader import Started, started

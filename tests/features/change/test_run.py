@@ -26,7 +26,7 @@ from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.features.clusters import Cluster
-from tests.quorum.played import SteppedClock
+from tests.quorum.scripted_port import SteppedClock
 
 MADE, LOST, NEVER, REFUSED, NOT_SENT = "made", "lost", "never", "refused", "not-sent"
 UP = {"metadata.version": 25, "transaction.version": 2}

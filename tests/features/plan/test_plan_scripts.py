@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.cluster.departed import STOPPED
+from kafkactl.cluster.departed_node import STOPPED
 from kafkactl.cluster.state import ClusterState
 from kafkactl.cluster.unregister_plan import plan_unregister
 from kafkactl.core.errors import InputError

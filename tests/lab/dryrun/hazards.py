@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from math import comb
 
 from kafkactl.core.values import Role
-from kafkactl.dryrun.brokers.worst import Harm
+from kafkactl.dryrun.brokers.worst_loss import Harm
 from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.controller.active_controller import ActiveController
-from kafkactl.dryrun.controller.appended import encoded, record
+from kafkactl.dryrun.controller.appended_records import encoded, record
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Change, Outcome, Prediction, Verdict
 from kafkactl.dryrun.scenario import ScenarioContext

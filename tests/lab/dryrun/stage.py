@@ -16,7 +16,7 @@ from kafkactl.dryrun.api.clusters import open_clusters
 from kafkactl.dryrun.api.logs import choose, read_chosen, read_static
 from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.chain import after
-from kafkactl.dryrun.controller.appended import records_of
+from kafkactl.dryrun.controller.appended_records import records_of
 from kafkactl.dryrun.engine.local import records_in
 from kafkactl.dryrun.prediction import Outcome, Prediction
 from kafkactl.dryrun.scenario import ScenarioContext

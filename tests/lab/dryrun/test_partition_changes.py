@@ -15,7 +15,7 @@ import pytest
 
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Uuid
-from kafkactl.dryrun.controller.appended import encoded, record
+from kafkactl.dryrun.controller.appended_records import encoded, record
 from kafkactl.dryrun.controller.election import Election, ElectionRules, Target, change_data, change_partition
 from kafkactl.dryrun.controller.rules import Rules, rules_of
 from kafkactl.metadata.image.model import MIGRATING, Partition

@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from kafkactl.dryrun.controller.appended import encoded
+from kafkactl.dryrun.controller.appended_records import encoded
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.records import image_records, level_of
 from kafkactl.metadata.log.checkpoint import batch_values

@@ -17,7 +17,7 @@ from kafkactl.metadata.io.source import open_source
 from kafkactl.protocol.record_batch import decode_batches
 from tests.campaigns.goldens.formats import SNAPSHOT_OFTEN
 from tests.campaigns.goldens.images import CLUSTER_ID
-from tests.commands.captured import unpacked
+from tests.commands.captured_logs import unpacked
 from tests.lab.harness import config, ports
 from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.storage_tool import StorageToolServer

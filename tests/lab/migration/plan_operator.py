@@ -10,7 +10,7 @@ from itertools import groupby
 from kafkactl.core.findings import Outcome, blockers
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.observe import observe
-from kafkactl.migration.io.saved import observation_from
+from kafkactl.migration.io.saved_observation import observation_from
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.steps.forward import plan_forward
 from kafkactl.migration.steps.rollback import plan_rollback

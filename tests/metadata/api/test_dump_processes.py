@@ -15,7 +15,7 @@ from kafkactl.core.errors import FailedError
 from kafkactl.metadata.api import records
 from kafkactl.metadata.api.records import dump_records
 from kafkactl.protocol.record_batch import decode_batches, encode_batch
-from tests.commands.captured import unpacked
+from tests.commands.captured_logs import unpacked
 from tests.sampling import one_in
 
 SEGMENT = "00000000000000000000.log"

@@ -31,7 +31,7 @@ from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import Unsynced, at_phase, open_crew
 from tests.fakes.migration_hooks import FakeWorld
 from tests.fakes.migration_log import MIGRATION
-from tests.migration.driver.test_back import assert_back
+from tests.migration.driver.test_rollback import assert_back
 from tests.migration.driver.test_run import KNOWN, assert_on_kraft
 from tests.migration.state.states_seen import HEALTHY
 from tests.migration.zk_trees import CLUSTER_ID

@@ -25,7 +25,7 @@ from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import at_phase, fused, open_crew
 from tests.fakes.migration_hooks import ALL, FAIL, LATE, LIE, TWICE, FakeWorld
 from tests.fakes.migration_log import MIGRATION, POST_MIGRATION
-from tests.migration.driver.test_back import EVERY, assert_back
+from tests.migration.driver.test_rollback import EVERY, assert_back
 from tests.migration.observations import OPEN_AT_M0
 from tests.sampling import one_in
 

@@ -18,7 +18,7 @@ from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import at_phase, fused, inventory_of, open_crew
 from tests.fakes.migration_hooks import FakeWorld
-from tests.migration.driver.test_back import PHASES, go_back
+from tests.migration.driver.test_rollback import PHASES, go_back
 
 Word = tuple[str, str, str | None]
 

@@ -17,7 +17,7 @@ from kafkactl.migration.observed.observation import Mode
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import at_phase, inventory_of, open_crew
 from tests.fakes.migration_hooks import FakeWorld
-from tests.migration.driver.test_back import assert_back
+from tests.migration.driver.test_rollback import assert_back
 from tests.migration.driver.test_run import assert_on_kraft, back, forward
 
 

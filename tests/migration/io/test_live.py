@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.change.hooks.by_hand import by_hand
+from kafkactl.change.hooks.manual_commands import by_hand
 from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.words import Verb

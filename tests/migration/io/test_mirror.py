@@ -19,10 +19,10 @@ from kafkactl.migration.compare.copy import copy_compared
 from kafkactl.migration.compare.phase import LAG_ALLOWED_MS, Phase
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.io.mirror import mirror_of
-from kafkactl.migration.io.saved import CapturedMigration, load_observation, observation_from
+from kafkactl.migration.io.saved_observation import CapturedMigration, load_observation, observation_from
 from kafkactl.migration.observed.log_facts import Mirror
 from kafkactl.migration.observed.observation import NodeSeen
-from kafkactl.migration.observed.raw import RawObservation
+from kafkactl.migration.observed.raw_observation import RawObservation
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.tree import tree_of
 from kafkactl.migration.zktree.znode import decode_znodes

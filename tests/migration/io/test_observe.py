@@ -22,7 +22,7 @@ from kafkactl.migration.checks.registry import check
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.observe import observe
 from kafkactl.migration.io.observe_nodes import ask_nodes
-from kafkactl.migration.io.saved import load_observation, observation_from
+from kafkactl.migration.io.saved_observation import load_observation, observation_from
 from kafkactl.migration.io.zookeeper.client import Member
 from kafkactl.migration.observed.driver_lock import PATH, Holder, LockSeen
 from kafkactl.migration.observed.observation import Mode, Observation

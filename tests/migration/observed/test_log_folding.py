@@ -12,7 +12,7 @@ from kafkactl.metadata.image.snapshot_writer import snapshot_name
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.copy.records import copy_batches
 from kafkactl.migration.copy.rules import copy_rules
-from kafkactl.migration.io.saved import log_facts_of
+from kafkactl.migration.io.saved_observation import log_facts_of
 from kafkactl.protocol.catalog.releases import KafkaVersion
 from tests.metadata.snapshots import encode_snapshot
 from tests.migration.migration_logs import (

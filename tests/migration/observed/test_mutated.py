@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kafkactl.core.errors import KafkactlError
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.compare.comparison import compare_observation
-from kafkactl.migration.io.saved import load_observation
+from kafkactl.migration.io.saved_observation import load_observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.view import observed_view
 from kafkactl.migration.steps.forward import forward_of, next_step

@@ -11,7 +11,7 @@ import pytest
 from kafkactl.core.findings import Severity
 from kafkactl.core.frozen import changed
 from kafkactl.migration.checks.registry import check
-from kafkactl.migration.io.saved import load_observation
+from kafkactl.migration.io.saved_observation import load_observation
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.view import observed_view

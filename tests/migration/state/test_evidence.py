@@ -10,7 +10,7 @@ from kafkactl.migration.state.evidence import DualWrite, evidence_of
 from kafkactl.migration.state.identity import _same
 from kafkactl.migration.state.unknown import what_is_left_over
 from kafkactl.migration.state.view import observed_view
-from kafkactl.migration.steps.broken import is_version_untold
+from kafkactl.migration.steps.broken_states import is_version_untold
 from kafkactl.migration.steps.table import State, observed_state
 from tests.migration.state.states_seen import HEALTHY
 from tests.migration.state.test_soak import in_m8, soak

@@ -10,7 +10,7 @@ from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import DirectorySeen, NodeSeen, Observation
-from kafkactl.migration.observed.raw import RawNode, RawObservation, parse_observation, render_observation
+from kafkactl.migration.observed.raw_observation import RawNode, RawObservation, parse_observation, render_observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.identity import identities_of
 from kafkactl.migration.state.names import State

@@ -10,7 +10,7 @@ import pytest
 
 from kafkactl.migration import steps
 from kafkactl.migration.state.names import State
-from kafkactl.migration.steps.broken import BROKEN, way_out_of
+from kafkactl.migration.steps.broken_states import BROKEN, way_out_of
 from kafkactl.migration.steps.definition import Row, StateDefinition
 from kafkactl.migration.steps.table import PROCEDURE, TABLE, definition_of
 

@@ -12,7 +12,7 @@ import pytest
 
 from kafkactl.core.findings import Outcome, blockers
 from kafkactl.migration.driver.gate import gates_of
-from kafkactl.migration.io.saved import load_observation
+from kafkactl.migration.io.saved_observation import load_observation
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.steps.forward import next_step, plan_forward

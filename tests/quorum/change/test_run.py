@@ -19,7 +19,7 @@ from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.plan import plan_addition, plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.target import parse_target
 from tests.fakes.interruption import Killed, killed_at_every_act
-from tests.quorum.played import LOST, OK, TIMED_OUT, Reaction, SteppedQuorum
+from tests.quorum.scripted_port import LOST, OK, TIMED_OUT, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, endpoint, key, parse_key, world
 
 

@@ -15,7 +15,7 @@ from kafkactl.quorum.change.ports import ChangeResult, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.plan import plan_addition, plan_removal
-from tests.quorum.played import TIMED_OUT, Reaction, SteppedQuorum
+from tests.quorum.scripted_port import TIMED_OUT, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, endpoint, key, world
 
 ADD_4 = Goal(

@@ -16,7 +16,7 @@ from kafkactl.core.frozen import changed
 from kafkactl.metadata.image.model import Image, Partitions
 from kafkactl.quorum.io.recover import collect, partitions
 from kafkactl.quorum.recover.answer import KeptPlan
-from kafkactl.quorum.recover.stranded import without_in_sync_disk, without_leader
+from kafkactl.quorum.recover.leaderless_partitions import without_in_sync_disk, without_leader
 from kafkactl.quorum.recover.verify import LiveSeen, check_live
 from tests.conftest import Run
 from tests.quorum.recover import worlds

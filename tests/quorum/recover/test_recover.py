@@ -14,7 +14,7 @@ from kafkactl.metadata.image.diff import diff
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.quorum.io.recover import partitions
 from kafkactl.quorum.recover.folders import parse_folder_name, parse_largest_epoch
-from kafkactl.quorum.recover.seen import FolderKind
+from kafkactl.quorum.recover.observed_disks import FolderKind
 from tests.conftest import Run
 from tests.quorum.recover import worlds
 from tests.quorum.recover.worlds import (

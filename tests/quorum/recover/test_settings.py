@@ -10,7 +10,7 @@ import pytest
 
 from kafkactl.core.frozen import changed
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Topic
-from kafkactl.quorum.recover.seen import FolderKind, PartitionFolder
+from kafkactl.quorum.recover.observed_disks import FolderKind, PartitionFolder
 from kafkactl.quorum.recover.settings import TIERING, expiring
 from tests.conftest import Run
 from tests.quorum.recover import worlds

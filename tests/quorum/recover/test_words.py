@@ -9,10 +9,10 @@ from kafkactl.core.values import Endpoint
 from kafkactl.quorum.recover.answer import plan_sha256
 from kafkactl.quorum.recover.folders import brokers_shown, topics_without_data
 from kafkactl.quorum.recover.losses import _has
+from kafkactl.quorum.recover.observed_disks import DiskSeen, FolderKind, PartitionFolder
 from kafkactl.quorum.recover.rank import OldVoter
 from kafkactl.quorum.recover.repairs import raised
 from kafkactl.quorum.recover.request import RecoveryInput
-from kafkactl.quorum.recover.seen import DiskSeen, FolderKind, PartitionFolder
 from kafkactl.quorum.recover.steps import Way, steps_of
 from tests.quorum.recover import worlds
 from tests.quorum.recover.worlds import AFTER, BEFORE, DIRECTORY

@@ -39,7 +39,7 @@ WITHOUT = {
     "protocol.schema.dialect": _OWN_DATA,
     "core.package_data": _OWN_DATA,
     "core.remedies": _OWN_DATA,
-    "tiered.packed": _OWN_BYTES,
+    "tiered.ledger_bytes": _OWN_BYTES,
 }
 
 

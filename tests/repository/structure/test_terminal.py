@@ -72,7 +72,7 @@ def test_only_one_module_writes_json_with_letters_beyond_ascii():
         shown(path)
         for path in product_files()
         for node in nodes(path, ast.keyword)
-        if node.arg == "ensure_ascii" and shown(path) != "kafkactl/core/shown.py"
+        if node.arg == "ensure_ascii" and shown(path) != "kafkactl/core/safe_text.py"
         if not (isinstance(node.value, ast.Constant) and node.value.value is True)
     }
     assert found == RAW_JSON

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.roll.journal import Action
-from tests.roll.driver.interrupted import ROLLS, kill_everywhere
+from tests.roll.driver.interrupted_rolls import ROLLS, kill_everywhere
 
 
 def test_every_action_of_a_roll_is_interrupted() -> None:

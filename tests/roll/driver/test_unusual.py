@@ -8,12 +8,12 @@ import pytest
 
 from kafkactl.core.findings import Outcome, Severity
 from kafkactl.core.frozen import changed
-from kafkactl.roll.driver.counting import effect_of_stop, missed
+from kafkactl.roll.driver.observed_effect import effect_of_stop, missed
 from kafkactl.roll.observation import RollObservation
 from kafkactl.roll.planning import plan_roll
 from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.fakes.rolling_cluster import FakeRoll, runs
-from tests.roll.driver.interrupted import ACCEPTED, small
+from tests.roll.driver.interrupted_rolls import ACCEPTED, small
 from tests.roll.driver.test_run import NODES, cluster, entries, roll
 from tests.roll.rolls import Roll
 

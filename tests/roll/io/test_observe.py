@@ -21,7 +21,7 @@ from kafkactl.net.transport import Address
 from kafkactl.roll.api.observing import observe, save_observation
 from kafkactl.roll.inventory import RollInventory, RollInventoryNode, parse_roll_inventory
 from kafkactl.roll.io.observe import RollObserver
-from kafkactl.roll.io.saved import load_observation
+from kafkactl.roll.io.saved_observation import load_observation
 
 MS = 12_000.0
 

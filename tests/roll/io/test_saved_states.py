@@ -10,7 +10,7 @@ import pytest
 from kafkactl.core.frozen import changed
 from kafkactl.metadata.io.source import open_source
 from kafkactl.roll.api import RollRequest, check, plan, plan_rollback, plan_run, status
-from kafkactl.roll.io.saved import CapturedRoll, load_observation, save_observation, with_log
+from kafkactl.roll.io.saved_observation import CapturedRoll, load_observation, save_observation, with_log
 from kafkactl.roll.observation import RollObservation
 from tests.roll.rolls import Roll, config
 from tests.roll.test_states import NEW, STATES, State, sound, upgraded

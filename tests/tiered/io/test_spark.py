@@ -22,7 +22,7 @@ from kafkactl.tiered.api.verbs import Loaded, Request, audit, foresee, history, 
 from kafkactl.tiered.io.sources import MetadataReplica, SegmentFile
 from kafkactl.tiered.io.spark import fold_on_spark
 from kafkactl.tiered.ledger import Ledger, fold, fold_log
-from kafkactl.tiered.packed import packed, unpacked
+from kafkactl.tiered.ledger_bytes import packed, unpacked
 from tests.hypothesis_profiles import examples
 from tests.tiered.logs import (
     DELETING,
@@ -34,7 +34,7 @@ from tests.tiered.logs import (
     partition_seen,
     save_observation,
 )
-from tests.tiered.test_plain import values
+from tests.tiered.test_plain_records import values
 
 A, B, GONE = Topic("orders", 1), Topic("clicks-\N{GREEK SMALL LETTER ALPHA}", 2), Topic("gone", 3)
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kafkactl.core.frozen import changed
-from kafkactl.core.shown import is_unsafe
+from kafkactl.core.safe_text import is_unsafe
 from kafkactl.report.html import TIERED_MARK, render_html
 from kafkactl.tiered.api.pages import TieredReport
 from kafkactl.tiered.page.build import SHOWN_FINDINGS, tiered_report_of

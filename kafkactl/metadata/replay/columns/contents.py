@@ -12,10 +12,10 @@ import numpy as np
 
 from kafkactl.metadata.log.scan import Contents, FoundBatch
 from kafkactl.metadata.log.stretches import Course
-from kafkactl.metadata.replay.columns import tagged
+from kafkactl.metadata.replay.columns import tagged_fields
 from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.frame import Batches, Heads, batches, heads
-from kafkactl.metadata.replay.columns.tagged import IDS_BYTES
+from kafkactl.metadata.replay.columns.tagged_fields import IDS_BYTES
 from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION
 from kafkactl.protocol.log.batch_runs import BatchRun
 from kafkactl.protocol.log.frame import FRAME_VERSION
@@ -136,6 +136,6 @@ class ContentScan:
 
 
 def _irregular(window: Window, key: int, start: Array, end: Array) -> Array:
-    taken = tagged.heads(window, start, end)
-    given = tagged.changes(window, taken) if key == CHANGE else tagged.partitions(window, taken)[0]
+    taken = tagged_fields.heads(window, start, end)
+    given = tagged_fields.changes(window, taken) if key == CHANGE else tagged_fields.partitions(window, taken)[0]
     return given.irregular

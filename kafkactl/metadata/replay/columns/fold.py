@@ -16,10 +16,10 @@ import numpy as np
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.image.model import PartitionState
-from kafkactl.metadata.replay.columns import tagged
+from kafkactl.metadata.replay.columns import tagged_fields
 from kafkactl.metadata.replay.columns.bytes import Array, Window, places_of
 from kafkactl.metadata.replay.columns.frame import Records
-from kafkactl.metadata.replay.columns.given import (
+from kafkactl.metadata.replay.columns.partition_rows import (
     PartitionChangeRows,
     PartitionRows,
     change,
@@ -33,7 +33,7 @@ from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION, merged, r
 from kafkactl.protocol.log.frame import FRAME_VERSION, MetadataRecord, decode_record, expect
 
 TOPIC, REMOVE_TOPIC, BEGIN, END, ABORT, CLEAR_ELR = 2, 9, 23, 24, 25, 28
-_HEAD_END: Final = 3 + tagged.IDS_BYTES
+_HEAD_END: Final = 3 + tagged_fields.IDS_BYTES
 NO_OP: Final = 0x00001401  # frame, api key, version, no tagged fields; little-endian
 NO_OP_BYTES: Final = 4
 NEVER: Final = 1 << 60
@@ -147,7 +147,7 @@ class ColumnFold:
             raise _OddError
         del head, size
         is_change = is_change[place]
-        heads = tagged.heads(window, found.start[place], found.end[place])
+        heads = tagged_fields.heads(window, found.start[place], found.end[place])
         rows = self._rows(heads, place, lives, aborted)
         changed, irregular = changes_of(window, heads, place, rows, places_of(is_change))
         made, also = partitions_of(window, heads, place, rows, places_of(~is_change))
@@ -175,7 +175,7 @@ class ColumnFold:
 
     def _rows(
         self,
-        heads: tagged.Heads,
+        heads: tagged_fields.Heads,
         place: Array,
         lives: Mapping[bytes, tuple[int, int]],
         aborted: Sequence[tuple[int, int]],

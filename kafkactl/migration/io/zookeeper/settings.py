@@ -15,7 +15,7 @@ from typing import Final
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
-from kafkactl.core.shown import if_plain
+from kafkactl.core.safe_text import if_plain
 from kafkactl.files.input_files import InputKind, read_input, read_whole
 from kafkactl.migration.zktree.connect import check_servers, parse_connect_string
 from kafkactl.net.tls import Store, TlsSettings

@@ -12,7 +12,7 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.files.named import each_once, named_twice
+from kafkactl.files.same_paths import each_once, named_twice
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.metadata.image.digest import image_sha256
@@ -20,8 +20,8 @@ from kafkactl.metadata.io.image import Point, replay_files
 from kafkactl.metadata.io.source import cluster_files
 from kafkactl.quorum.io.recover.disks import checksum, disk_place, read_disk, read_image
 from kafkactl.quorum.recover.answer import KeptPlan, read_kept_plan
-from kafkactl.quorum.recover.published import CheckedPart, QuorumRecoverVerify
-from kafkactl.quorum.recover.stranded import without_leader
+from kafkactl.quorum.recover.leaderless_partitions import without_leader
+from kafkactl.quorum.recover.published_answers import CheckedPart, QuorumRecoverVerify
 from kafkactl.quorum.recover.verify import (
     LiveSeen,
     WrittenSeen,

@@ -22,7 +22,7 @@ from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.files.entropy import random_uuid
 from kafkactl.files.filesystem import Filesystem, OsFilesystem
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.files.named import each_once, named_twice
+from kafkactl.files.same_paths import each_once, named_twice
 from kafkactl.metadata.image.model import EMPTY
 from kafkactl.quorum.api.recover.words import Probe, recovery_probe
 from kafkactl.quorum.io.recover import apply as writing
@@ -33,10 +33,10 @@ from kafkactl.quorum.recover import plan as planning
 from kafkactl.quorum.recover.answer import KIND, KeptPlan, Recovery, plan_file_of, read_kept_plan
 from kafkactl.quorum.recover.histories import partings_of
 from kafkactl.quorum.recover.losses import ImageDifferences, compared
+from kafkactl.quorum.recover.observed_disks import DiskSeen, RecoveryTarget
 from kafkactl.quorum.recover.plan import RecoveryPlan
 from kafkactl.quorum.recover.rank import choose_source, old_voters, ranked
 from kafkactl.quorum.recover.request import RAISE, RecoveryInput, RecoveryOverrides, Request, Tail
-from kafkactl.quorum.recover.seen import DiskSeen, RecoveryTarget
 from kafkactl.storage.model import Owner
 
 

@@ -14,8 +14,8 @@ from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.quorum.io.candidate import read_controller_config
 from kafkactl.quorum.io.recover.probe import NODE_TIMEOUT_MS, who_answers
+from kafkactl.quorum.recover.observed_disks import AnsweringAddress, RecoveryTarget
 from kafkactl.quorum.recover.request import RecoveryOverrides
-from kafkactl.quorum.recover.seen import AnsweringAddress, RecoveryTarget
 
 __all__ = [
     "LAST_PORT",

@@ -31,8 +31,8 @@ from kafkactl.core.findings import Finding, Outcome, Severity, error_finding
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.filesystem import Filesystem
-from kafkactl.files.found import sync_found_file
 from kafkactl.files.input_files import InputKind, read_whole
+from kafkactl.files.leftover_sync import sync_found_file
 from kafkactl.files.one_file import read_file
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.quorum.io.recover.disks import checksum

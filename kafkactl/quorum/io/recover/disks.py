@@ -28,7 +28,7 @@ from kafkactl.metadata.verify.check import NodeLog
 from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.quorum.io.recover.partitions import read_folders
 from kafkactl.quorum.recover.candidate import Candidate, Snapshot, candidate_of
-from kafkactl.quorum.recover.seen import DiskImage, DiskSeen, SourceFile
+from kafkactl.quorum.recover.observed_disks import DiskImage, DiskSeen, SourceFile
 from kafkactl.storage.io.directories import observe_directory
 from kafkactl.storage.model import QUORUM_STATE, DirectoryState, ObservedDirectory
 

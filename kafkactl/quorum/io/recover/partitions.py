@@ -23,7 +23,7 @@ from kafkactl.core.values import Uuid
 from kafkactl.files.input_files import InputKind, open_regular, read_whole
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from kafkactl.quorum.recover.folders import parse_folder_name, parse_largest_epoch
-from kafkactl.quorum.recover.seen import PartitionFolder
+from kafkactl.quorum.recover.observed_disks import PartitionFolder
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.storage.model import LOG_STARTS
 from kafkactl.storage.partition_folders import parse_topic_id

@@ -11,7 +11,7 @@ from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import ClientConfig
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.quorum.recover.seen import AnsweringAddress
+from kafkactl.quorum.recover.observed_disks import AnsweringAddress
 
 NODE_TIMEOUT_MS: Final = 2_000.0
 _VOTE: Final = 52  # a request that only controllers take

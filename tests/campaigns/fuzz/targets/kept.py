@@ -20,7 +20,7 @@ from kafkactl.features.plan.plan_file import read_plan as read_feature_plan
 from kafkactl.files import word_cache
 from kafkactl.migration.driver.journal import remembered as remembered_migration
 from kafkactl.migration.io.rendered_files import read_manifest as read_rendered
-from kafkactl.migration.observed.raw import parse_observation, render_observation
+from kafkactl.migration.observed.raw_observation import parse_observation, render_observation
 from kafkactl.migration.observed.reading import observation_of
 from kafkactl.migration.observed.redact import redact_observation
 from kafkactl.quorum.change.journal import open_request
@@ -250,7 +250,7 @@ TARGETS = (
     Target(name="quorum-journal", make=partial(_journal, CHANGE, "quorum", remembered_quorum), is_json=True,
            declared=PLAN_ERRORS, reads=("change.journal", "change.journal_lines", "quorum.change.journal")),
     Target(name="migration-observation", make=_observation, is_json=True, declared=(InputError, DecodeError),
-           reads=("migration.observed.raw", "migration.observed.fields", "migration.observed.reading")),
+           reads=("migration.observed.raw_observation", "migration.observed.fields", "migration.observed.reading")),
     Target(name="roll-observation", make=_roll_observation, is_json=True,
            reads=("roll.observation", "core.json_fields")),
     Target(name="bundle-manifest", make=_manifest, is_json=True, reads=("bundle.manifest",)),

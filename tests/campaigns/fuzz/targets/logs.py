@@ -351,7 +351,7 @@ TARGETS = (
     Target(name="fetched-log", make=_fetched_log, declared=(DecodeError, UnreachableError),
            reads=("cluster.io.fetched_batches", "cluster.io.fetched_registrations")),
     Target(name="log-source", make=_log_source,
-           reads=("metadata.io.image", "metadata.io.cut", "dryrun.engine.local", "metadata.image.json",
+           reads=("metadata.io.image", "metadata.io.log_end", "dryrun.engine.local", "metadata.image.json",
                   "migration.observed.log_folding", "metadata.log.redact", "roll.cluster_log")),
     Target(name="checkpoint", make=_checkpoint, declared=(DecodeError,),
            reads=("metadata.log.checkpoint", "storage.dump")),

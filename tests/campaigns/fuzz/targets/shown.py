@@ -13,7 +13,7 @@ from kafkactl.bundle.page import index_page
 from kafkactl.cluster.api.completion import feature_names, feature_words, node_words, topic_words
 from kafkactl.commands.framework.shell_scripts import BashCompletion, FishCompletion
 from kafkactl.core.errors import DecodeError, InputError
-from kafkactl.core.shown import visible
+from kafkactl.core.safe_text import visible
 from kafkactl.dryrun.page.build import SimulatedScenario, report_of
 from kafkactl.dryrun.page.cluster import cluster_of
 from kafkactl.report.html import render_html

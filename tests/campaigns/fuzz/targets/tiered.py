@@ -12,7 +12,7 @@ from kafkactl.tiered.io.listing import read_listing
 from kafkactl.tiered.io.observation import read_observation
 from kafkactl.tiered.ledger import MetadataLog, fold
 from kafkactl.tiered.observation import observation_document
-from kafkactl.tiered.plain import PlainReader
+from kafkactl.tiered.plain_records import PlainReader
 from kafkactl.tiered.reading import read_fast, read_records
 from kafkactl.tiered.records import decode_frame, remote_record
 from tests.campaigns.fuzz.target import Feed, Target, scratch
@@ -92,7 +92,7 @@ def _observation() -> Made:
 TARGETS = (
     Target(name="tiered-records", make=_records, declared=(DecodeError,), reads=("tiered.records",)),
     Target(name="tiered-log", make=_log, declared=(DecodeError,),
-           reads=("tiered.reading", "tiered.plain", "tiered.ledger")),
+           reads=("tiered.reading", "tiered.plain_records", "tiered.ledger")),
     Target(name="object-listing", make=_listing, reads=("tiered.io.listing", "tiered.listing")),
     Target(name="tiered-observation", make=_observation, is_json=True, declared=(InputError,),
            reads=("tiered.io.observation", "tiered.observation")),

@@ -23,7 +23,7 @@ from kafkactl.quorum.api.recover.plan import (
     plan_recovery,
     recovery_lock,
 )
-from kafkactl.quorum.recover.seen import RecoveryTarget
+from kafkactl.quorum.recover.observed_disks import RecoveryTarget
 from tests.quorum.recover import worlds
 
 OTHER_UID = 65534

@@ -24,7 +24,7 @@ from kafkactl.migration.io.mirror import mirror_of
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.observed.log_folding import LogFolding
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.observed.raw import RawObservation, parse_observation
+from kafkactl.migration.observed.raw_observation import RawObservation, parse_observation
 from kafkactl.migration.observed.reading import observation_of
 from kafkactl.migration.zktree.znode import Znode, decode_znodes
 from kafkactl.protocol.log.batch_runs import BatchRun, walk_runs

@@ -19,8 +19,8 @@ from kafkactl.core.findings import Outcome
 from kafkactl.dryrun.io.detail_files import make_folder
 from kafkactl.files.contexts_edit import change_contexts, with_context
 from kafkactl.files.filesystem import OsFilesystem
-from kafkactl.files.found import make_found, sync_found_file, sync_found_name
 from kafkactl.files.journal import open_journal
+from kafkactl.files.leftover_sync import make_found, sync_found_file, sync_found_name
 from kafkactl.files.plan_files import settle_plan
 from kafkactl.files.whole_file import make_folders
 from kafkactl.migration.io.journal import open_migration_journal

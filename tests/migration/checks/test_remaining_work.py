@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafkactl.core.findings import Severity
-from kafkactl.migration.checks.afterwards import afterwards
+from kafkactl.migration.checks.remaining_work import afterwards
 from tests.migration.observations import world
 
 

@@ -13,10 +13,16 @@ from kafkactl.core.errors import FailedError, InputError, RefusedError
 from kafkactl.core.findings import warning
 from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import open_source
-from kafkactl.migration.io.save import save_observation
-from kafkactl.migration.io.saved import CapturedMigration, load_captured, load_observation, observation_from
+from kafkactl.migration.io.observation_writer import save_observation
+from kafkactl.migration.io.saved_observation import CapturedMigration, load_captured, load_observation, observation_from
 from kafkactl.migration.observed.observation import Mode, ServerSeen
-from kafkactl.migration.observed.raw import RawAnswer, RawNode, RawObservation, parse_observation, render_observation
+from kafkactl.migration.observed.raw_observation import (
+    RawAnswer,
+    RawNode,
+    RawObservation,
+    parse_observation,
+    render_observation,
+)
 from kafkactl.migration.zktree.znode import Znode, ZnodeAcl
 from kafkactl.storage.partition_folders import PartitionIds
 from tests.hypothesis_profiles import examples

@@ -16,8 +16,8 @@ from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.whole_file import make_folders, whole_folder
 from kafkactl.metadata.io.source import LogFile
 from kafkactl.metadata.log.redact import redact_runs
-from kafkactl.migration.io.saved import LOGS, OBSERVATION, ZNODES, CapturedMigration
-from kafkactl.migration.observed.raw import render_observation
+from kafkactl.migration.io.saved_observation import LOGS, OBSERVATION, ZNODES, CapturedMigration
+from kafkactl.migration.observed.raw_observation import render_observation
 from kafkactl.migration.observed.redact import redact_observation
 from kafkactl.migration.zktree.redact import redact_znodes
 from kafkactl.migration.zktree.znode import encode_znodes

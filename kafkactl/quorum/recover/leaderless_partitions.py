@@ -14,7 +14,7 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
 from kafkactl.core.wording import counted, first_few
 from kafkactl.metadata.image.model import LEADER_AT, REPLICAS_AT, Image, partition_of
-from kafkactl.quorum.recover.seen import MOST_NAMED
+from kafkactl.quorum.recover.observed_disks import MOST_NAMED
 
 
 @frozen

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.tiered_generator import batch_of
-from kafkactl.tiered.plain import PlainRecords
+from kafkactl.tiered.plain_records import PlainRecords
 from kafkactl.tiered.reading import Unread, read_fast, read_records
 from tests.hypothesis_profiles import examples
 from tests.protocol.batches import with_crc

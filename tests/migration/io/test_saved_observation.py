@@ -13,7 +13,7 @@ import pytest
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Outcome
 from kafkactl.core.values import Role
-from kafkactl.migration.io.saved import load_observation
+from kafkactl.migration.io.saved_observation import load_observation
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.migration.zktree.znode import encode_znodes

@@ -23,8 +23,8 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.dryrun.brokers.loss import ends_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
+from kafkactl.dryrun.controller.broker_places import placed
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.dryrun.controller.placed import placed
 from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
     LEADER_AT,

@@ -16,7 +16,7 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
 from kafkactl.dryrun.controller.election import PartitionChange, change_data
 from kafkactl.dryrun.controller.rules import Rules
-from kafkactl.dryrun.later import Later
+from kafkactl.dryrun.lazy_sequence import Later
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.compiled import encoder
 from kafkactl.protocol.form import default_value

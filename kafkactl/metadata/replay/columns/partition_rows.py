@@ -9,24 +9,24 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.metadata.replay.columns import lists, tagged
+from kafkactl.metadata.replay.columns import lists, tagged_fields
 from kafkactl.metadata.replay.columns.bytes import Array, Window, places_of
 from kafkactl.metadata.replay.columns.table import PartitionTable
 from kafkactl.metadata.replay.topics import LEADER_STAYS
 
-# The columns of the table by the rows of `tagged.Given`.
+# The columns of the table by the rows of `tagged_fields.Given`.
 LISTS: Final = {
-    "replicas": tagged.REPLICAS,
-    "isr": tagged.ISR,
-    "removing": tagged.REMOVING,
-    "adding": tagged.ADDING,
-    "elr": tagged.ELR,
-    "last_known": tagged.LAST_KNOWN,
+    "replicas": tagged_fields.REPLICAS,
+    "isr": tagged_fields.ISR,
+    "removing": tagged_fields.REMOVING,
+    "adding": tagged_fields.ADDING,
+    "elr": tagged_fields.ELR,
+    "last_known": tagged_fields.LAST_KNOWN,
 }
 
 
 class PartitionRows(NamedTuple):
-    """PartitionRecords. `at` is that of `tagged.Given`."""
+    """PartitionRecords. `at` is that of `tagged_fields.Given`."""
 
     place: Array
     row: Array
@@ -39,7 +39,7 @@ class PartitionRows(NamedTuple):
 
 
 class PartitionChangeRows(NamedTuple):
-    """PartitionChangeRecords. `at` is that of `tagged.Given`, `gives` marks which of its rows have anything."""
+    """PartitionChangeRecords. `at` is that of `tagged_fields.Given`, `gives` marks which of its rows have anything."""
 
     place: Array
     row: Array
@@ -59,26 +59,27 @@ def _columns(at: Array, which: Array | slice) -> Array:
 
 
 def changes_of(
-    window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array
+    window: Window, heads: tagged_fields.Heads, place: Array, rows: Array, own: Array
 ) -> tuple[PartitionChangeRows, Array]:
     """Return the changes, and mark those that the columns cannot fold."""
-    given = tagged.changes(window, heads.only(own))
+    given = tagged_fields.changes(window, heads.only(own))
     at, irregular = given.at, given.irregular
     gives: Array = np.logical_or.reduce(at, axis=1)
-    if gives[tagged.REPLICAS] or gives[tagged.DIRECTORIES]:
-        irregular |= (at[tagged.REPLICAS] > 0) != (at[tagged.DIRECTORIES] > 0)  # what it does depends on the partition
+    if gives[tagged_fields.REPLICAS] or gives[tagged_fields.DIRECTORIES]:
+        # The effect depends on the partition.
+        irregular |= (at[tagged_fields.REPLICAS] > 0) != (at[tagged_fields.DIRECTORIES] > 0)
         irregular |= _do_not_fit(window, at)
-    if gives[tagged.RECOVERY]:
-        irregular |= _are_unknown(window, at[tagged.RECOVERY])
+    if gives[tagged_fields.RECOVERY]:
+        irregular |= _are_unknown(window, at[tagged_fields.RECOVERY])
     return PartitionChangeRows(place[own], rows[own], at, gives), irregular
 
 
 def partitions_of(
-    window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array
+    window: Window, heads: tagged_fields.Heads, place: Array, rows: Array, own: Array
 ) -> tuple[PartitionRows, Array]:
     """Return the partitions, and mark those that the columns cannot fold."""
-    given, epochs = tagged.partitions(window, heads.only(own))
-    irregular = given.irregular | _do_not_fit(window, given.at) | _are_unknown(window, given.at[tagged.RECOVERY])
+    given, epochs = tagged_fields.partitions(window, heads.only(own))
+    irregular = given.irregular | _do_not_fit(window, given.at) | _are_unknown(window, given.at[tagged_fields.RECOVERY])
     return PartitionRows(place[own], rows[own], given.at, epochs), irregular
 
 
@@ -90,9 +91,9 @@ def _given(at: Array) -> Array:
 
 def _do_not_fit(window: Window, at: Array) -> Array:
     """Mark records whose directory ids are not as many as their replicas."""
-    directories = at[tagged.DIRECTORIES]
+    directories = at[tagged_fields.DIRECTORIES]
     count = window.u1[directories]
-    found: Array = (directories > 0) & (count > 1) & (count != window.u1[at[tagged.REPLICAS]])
+    found: Array = (directories > 0) & (count > 1) & (count != window.u1[at[tagged_fields.REPLICAS]])
     return found
 
 
@@ -110,7 +111,7 @@ def make(table: PartitionTable, window: Window, made: PartitionRows) -> None:
     for name in ("removing", "adding", "elr", "last_known"):
         getattr(table, name)[row] = _places(table, window, made.at[LISTS[name]])
     table.directories[row] = _directories(table, window, made)
-    recovery = made.at[tagged.RECOVERY]
+    recovery = made.at[tagged_fields.RECOVERY]
     table.recovery[row] = np.where(recovery > 0, window.u1[recovery], 0)
     for at, name in ((0, "leader"), (4, "leader_epoch"), (8, "epoch")):
         getattr(table, name)[row] = window.i4[made.epochs + at]
@@ -119,7 +120,7 @@ def make(table: PartitionTable, window: Window, made: PartitionRows) -> None:
 
 def _replicas_and_isr(table: PartitionTable, window: Window, made: PartitionRows) -> tuple[Array, Array]:
     """Return the places of both lists, which are one list if all replicas of a new partition are in sync."""
-    at, isr_at = made.at[tagged.REPLICAS], made.at[tagged.ISR]
+    at, isr_at = made.at[tagged_fields.REPLICAS], made.at[tagged_fields.ISR]
     count = window.u1[at]
     differs = count != window.u1[isr_at]
     for element in range(int(count.max(initial=1)) - 1):
@@ -146,9 +147,9 @@ def _places(
 
 def _directories(table: PartitionTable, window: Window, given: PartitionRows | PartitionChangeRows) -> Array:
     """Return the places of directory ids; a record without any has as many unknown ones as replicas."""
-    places = _places(table, window, given.at[tagged.DIRECTORIES], lists.DIRECTORIES, is_likely=True)
+    places = _places(table, window, given.at[tagged_fields.DIRECTORIES], lists.DIRECTORIES, is_likely=True)
     nothing = places_of(places == lists.EMPTY)
-    places[nothing] = lists.UNKNOWN[window.u1[given.at[tagged.REPLICAS, nothing]].astype(np.int64) - 1]
+    places[nothing] = lists.UNKNOWN[window.u1[given.at[tagged_fields.REPLICAS, nothing]].astype(np.int64) - 1]
     return places
 
 
@@ -156,20 +157,20 @@ def change(table: PartitionTable, window: Window, changed: PartitionChangeRows) 
     """Fold PartitionChangeRecords in their order: if a row stands twice in an assignment, numpy keeps the last."""
     row = changed.row
     np.add.at(table.epoch, row, 1)
-    leader = _given(changed.at[tagged.LEADER])
-    ids = window.i4[changed.at[tagged.LEADER, leader]].astype(np.int32)
+    leader = _given(changed.at[tagged_fields.LEADER])
+    ids = window.i4[changed.at[tagged_fields.LEADER, leader]].astype(np.int32)
     if bool((ids == LEADER_STAYS).any()):
         leader, ids = leader[ids != LEADER_STAYS], ids[ids != LEADER_STAYS]
     table.leader[row[leader]] = ids
     np.add.at(table.leader_epoch, row[leader], 1)
-    if changed.gives[tagged.RECOVERY]:
-        recovery = _given(changed.at[tagged.RECOVERY])
-        table.recovery[row[recovery]] = window.u1[changed.at[tagged.RECOVERY, recovery]]
+    if changed.gives[tagged_fields.RECOVERY]:
+        recovery = _given(changed.at[tagged_fields.RECOVERY])
+        table.recovery[row[recovery]] = window.u1[changed.at[tagged_fields.RECOVERY, recovery]]
     for name, field in LISTS.items():
         if not changed.gives[field]:
             continue
         last = table.last(row, _given(changed.at[field]))
         getattr(table, name)[row[last]] = table.lists.add(window, changed.at[field, last])
-    if changed.gives[tagged.DIRECTORIES]:
-        last = table.last(row, _given(changed.at[tagged.DIRECTORIES]))
+    if changed.gives[tagged_fields.DIRECTORIES]:
+        last = table.last(row, _given(changed.at[tagged_fields.DIRECTORIES]))
         table.directories[row[last]] = _directories(table, window, changed.only(last))

@@ -14,7 +14,7 @@ from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import open_source
 from kafkactl.protocol.schema.spec import Versions
-from kafkactl.roll.io.saved import CapturedRoll, load_captured, load_observation, save_observation
+from kafkactl.roll.io.saved_observation import CapturedRoll, load_captured, load_observation, save_observation
 from kafkactl.roll.observation import RollNode, make_observation
 from tests.roll.rolls import Roll, save_roll
 

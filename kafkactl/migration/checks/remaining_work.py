@@ -13,7 +13,7 @@ from kafkactl.cluster.node_settings import difference_findings
 from kafkactl.core.findings import Finding, note, warning
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import BROKER_CONFIG
-from kafkactl.migration.checks.decided import decided_differences
+from kafkactl.migration.checks.controller_settings import decided_differences
 from kafkactl.migration.observed.observation import NodeSeen, Observation
 from kafkactl.migration.observed.settings import level_name, release_of
 from kafkactl.protocol.catalog.levels import default_metadata_version

@@ -8,7 +8,7 @@ from kafkactl.simulator.campaign import Asked, outcome_of, plan_for, quorum_of, 
 from kafkactl.simulator.profiles import as_script
 from kafkactl.simulator.run import run_plan
 from kafkactl.simulator.script import parse_script
-from tests.campaigns.simulator.planted import BUGS, planted, search
+from tests.campaigns.simulator.planted_bugs import BUGS, planted, search
 from tests.sampling import one_in
 
 # The search takes as long as those of six others; "keeps counting the voters of before" is a change of voters as well.

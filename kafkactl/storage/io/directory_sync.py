@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
 from kafkactl.files.filesystem import Filesystem
-from kafkactl.files.found import sync_found_file, sync_found_name
+from kafkactl.files.leftover_sync import sync_found_file, sync_found_name
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT
 
