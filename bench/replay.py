@@ -130,7 +130,7 @@ def _goal_of_memory(peak: float, image: Image) -> str:
 
 
 def _peak_mib(file: Path) -> float:
-    """Peak memory of another process that replays the file."""
+    """Return the peak memory of another process that replays the file."""
     code = f"from bench import replay; from pathlib import Path; replay.replayed(Path({str(file)!r}))"
     code += "; print(open('/proc/self/status').read())"  # ru_maxrss would count what this process had before exec
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -79,8 +79,8 @@ def regular(segments: int) -> Shape:
 
 
 def diverse(segments: int) -> Shape:
-    """Many small topics, some with long histories, one partition with a tenth of all; failed copies, leaders that
-    change, refused deletes. `segments` is how many are living."""
+    """Return many small topics, some with long histories, one partition with a tenth of all; failed copies,
+    leaders that change, refused deletes. `segments` is the number of living ones."""
     tenth = max(10, segments // 10)
     return Shape(
         "diverse",
@@ -331,7 +331,7 @@ def _expected(partitions: list[Partition], logs: list[_Log]) -> Expected:
 
 
 def digest_of(rows: Iterator[tuple[Any, ...]]) -> str:
-    """Digest of what is reported for each partition, by name and number."""
+    """Return a digest of what is reported for each partition, by name and number."""
     digest = hashlib.sha256()
     for row in sorted(rows, key=lambda row: row[:2]):
         digest.update(repr(row).encode())

@@ -61,7 +61,7 @@ def main(cache: Path) -> None:
 
 
 def read_releases(folders: Mapping[str, Path]) -> dict[str, dict[str, Definition]]:
-    """Message name -> release -> its facts, from the folders of jars by release, oldest release first."""
+    """Return message name -> release -> facts, from the folders of jars by release, oldest release first."""
     found: dict[str, dict[str, Definition]] = {}
     for release in sorted(folders, key=_number):
         for text in definition_texts(folders[release]):

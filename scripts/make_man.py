@@ -137,7 +137,7 @@ def _see_also(ctx: click.Context, command: click.Command) -> Iterator[str]:
 
 
 def _paragraphs(help_text: str) -> Iterator[str]:
-    """Blank lines part paragraphs; one that begins with click's mark of a fixed text is kept line by line."""
+    """Split at blank lines; keep a paragraph that begins with click's mark of a fixed text line by line."""
     parts = [part for part in re.split(r"\n\s*\n", help_text.strip()) if part.strip()]
     for position, part in enumerate(parts):
         if position:

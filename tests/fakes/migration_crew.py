@@ -80,7 +80,7 @@ class PlainFiles:
         return text.encode()
 
     def keep_originals(self, journal) -> None:
-        """They are known."""
+        """Do nothing: the original files are known."""
 
     def objections(self, seen, steps) -> tuple[Finding, ...]:
         """Return no objections."""

@@ -75,7 +75,7 @@ class FakeLog:
         self.append((REGISTER_CONTROLLER, 0, fields))
 
     def register_broker(self, id: int, *, migrating: bool, levels: tuple[int, int], incarnation: int) -> None:
-        """Registered, then unfenced at once."""
+        """Register a broker, then unfence it at once."""
         epoch = self.end_offset
         listener = {"Name": "PLAINTEXT", "Host": "127.0.0.1", "Port": 9090 + id, "SecurityProtocol": 0}
         fields = {"BrokerId": id, "IsMigratingZkBroker": migrating, "BrokerEpoch": epoch, "Fenced": True, "Rack": None,

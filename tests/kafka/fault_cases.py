@@ -71,7 +71,7 @@ class Report:
 
     @property
     def may_pass(self) -> bool:
-        """Stopped only because a voter was not seen to follow: the refusal asks for another run."""
+        """Return True if a change stopped only because no voter seemed to follow: the refusal asks for a second run."""
         return self.outcome in ("refused", "partial") and bool(self.blockers) and self.blockers <= LOOKS_DOWN
 
 

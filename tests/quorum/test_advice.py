@@ -82,7 +82,7 @@ def test_every_voter_has_the_reason_why_liveness_is_unproven():
 
 
 def removal(alive: str) -> Step:
-    """Voter 3 of three is removed while these are alive."""
+    """Return the removal of voter 3 of three while these are alive."""
     step = plan_removal(HEALTHY, key(3), Circumstances()).steps[-1]
     return replace(step, alive=frozenset(key(int(id)) for id in alive.split()))
 

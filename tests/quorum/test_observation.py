@@ -61,7 +61,7 @@ def _at(version, body):
 
 
 def _answer(*args, version=2, asked="controller 1", **changes):
-    """Through the wire, so that every version has what it has."""
+    """Encode and decode an answer, so that each version has only its own fields."""
     spec = response(DESCRIBE_QUORUM)
     body = _at(version, _body(*args, **changes))
     body, _ = decode_message(spec, version, encode_message(spec, version, body))

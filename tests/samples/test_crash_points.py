@@ -150,7 +150,7 @@ def check_no_third_state(root: Path, plan: FormatPlan, before: Tree) -> None:
 
 
 def is_ours(name: str) -> bool:
-    """Temporary files, and the lock."""
+    """Return True for temporary files and the lock."""
     return is_staged_name(Path(name).name) or Path(name).name == KAFKACTL_LOCK
 
 
@@ -211,7 +211,7 @@ def check_complete(root: Path, scenario: Scenario, plan: FormatPlan, before: Tre
 
 
 def check_bytes(plan: FormatPlan) -> None:
-    """Exactly what was planned."""
+    """Check that the bytes are exactly what was planned."""
     for directory in plan.directories:
         for file in directory.files:
             path = Path(directory.path) / file.name

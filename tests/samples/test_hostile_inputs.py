@@ -294,7 +294,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, kafkactl: Kafkactl) -> 
 
 
 def try_inputs(kind: Kind, examples: int, *, at_random: bool) -> None:
-    """Sound samples first, then damaged ones."""
+    """Try sound samples first, then damaged ones."""
     for sample in kind.samples:
         fed(kind.feed, sample)
 

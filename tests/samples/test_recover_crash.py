@@ -102,7 +102,7 @@ def fail_once(root: Path, number: int, fault: Fault) -> None:
 
 
 def check_whole(out: Path, of: PlannedRecovery) -> None:
-    """Kafka would start from it: nothing is missing, nothing is half, nothing else is there."""
+    """Check that Kafka would start from the directory: nothing is missing, nothing is half, nothing else is there."""
     result = of.plan.result
     assert result is not None
     checkpoint, meta = (out / file.name for file in result.files)

@@ -20,7 +20,7 @@ TIME_AT = 3
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Captured logs of two releases, and the odd and damaged ones."""
+    """Return captured logs of two releases, and the odd and damaged ones."""
     return write_all_logs(tmp_path_factory.mktemp("logs"), releases=("3.9.2", "4.4.0"))
 
 

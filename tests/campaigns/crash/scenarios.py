@@ -69,14 +69,14 @@ class Scenario:
         return plan_format(request, config, observe_node(config), self.found, source or FixedSource())
 
     def build(self, root: Path) -> None:
-        """Fresh disks."""
+        """Make fresh disks."""
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir()
         self.prepare(root)
 
 
 def folders(*names: str) -> Prepare:
-    """Empty directories, with the lost+found of a disk's root."""
+    """Return empty directories, with the lost+found of a disk's root."""
 
     def prepare(root: Path) -> None:
         for name in names:

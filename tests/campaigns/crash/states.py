@@ -34,7 +34,7 @@ class State:
 
     @property
     def digest(self) -> int:
-        """Equal for equal trees, within one process."""
+        """Return a value that is equal for equal trees, within one process."""
         return hash(frozenset(self.flat.items()))
 
 
@@ -55,7 +55,7 @@ class Disk:
 
     @property
     def signature(self) -> int:
-        """Equal for equal trees of which equal parts are certain."""
+        """Return a value that is equal for equal trees of which equal parts are certain."""
         pending = tuple(operation.names for operation in self.pending)
         dirty = frozenset(
             (node, self.synced[node]) for node in self.contents if self.synced[node] != self.contents[node]
@@ -144,7 +144,7 @@ class Disk:
         return folders
 
     def _contents(self) -> Iterator[dict[int, bytes]]:
-        """Unsynced files in all the ways that they may have arrived: together, and each of several alone."""
+        """Yield unsynced files in all the ways that they may have arrived: together, and each of several alone."""
         dirty = [node for node, content in self.contents.items() if self.synced[node] != content]
         if not dirty:
             yield self.contents

@@ -62,7 +62,7 @@ def _marked(*last: str) -> Rule:
     after all else."""
 
     def allowed(flat: Flat, old: Flat, new: Flat) -> str | None:
-        """Kafka takes a directory with meta.properties for formatted, and a node with one in all of them."""
+        """Judge a state: Kafka classifies a directory as formatted by its meta.properties, a node by all of them."""
         shown = {path: content for path, content in flat.items() if Path(path).name not in _OF_A_FORMAT}
         before, after = (
             {path: content for path, content in tree.items() if Path(path).name not in _OF_A_FORMAT}

@@ -26,7 +26,7 @@ _OTHERS: tuple[Any, ...] = (
 
 
 def mutated_json(data: bytes, most_bytes: int, seed: int) -> bytes:
-    """Half of the time another value, key or element in a document that stays JSON; else any bytes."""
+    """Mutate a document: half of the time a value, key or element, so that it stays JSON; else any bytes."""
     rng = random.Random(seed)
     if rng.random() < 0.5:
         try:
@@ -81,7 +81,7 @@ def _places(value: Any) -> Any:
 
 
 def fuzz(target: Target, folder: Path, options: list[str]) -> None:
-    """Never returns: libFuzzer ends the process."""
+    """Run libFuzzer, which ends the process."""
     feed, seeds = target.make()
     corpus, found = folder / "corpus", folder / "found"
     for place in (corpus, found):

@@ -86,7 +86,7 @@ def _one_run(cluster: KafkaCluster, traffic: Traffic, target: Target, blow: tupl
 
 
 def _started(cluster: KafkaCluster, target: Target) -> subprocess.Popen[str]:
-    """Our command in a process of its own, as an operator runs it."""
+    """Start our command in a process of its own, as an operator runs it."""
     journal = ["--journal", str(cluster.disks.workdir / "journal")] if target.words[0] == "quorum" else []
     where = (
         ["--bootstrap-controller", cluster.bootstrap_controller]

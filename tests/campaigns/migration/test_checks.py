@@ -152,7 +152,7 @@ def _while_the_quorum_waits(cluster: MigrationCluster) -> None:
 
 
 def _left_migration_mode(cluster: MigrationCluster) -> None:
-    """Measured page, 2.1: the registration stays, and nothing of Kafka notices."""
+    """Leave migration mode: the registration stays, and nothing of Kafka notices (measured page, 2.1)."""
     cluster.restart(1, "zk")
     assert until(cluster, "registered-broker-without-flag") == "broker 1"
     cluster.restart(1, "migration")
@@ -284,7 +284,7 @@ def test_changes_lost_by_dual_write_are_reported(tmp_path: Path):
 
 
 def _scram_users(cluster: MigrationCluster) -> None:
-    """Kafka forgets whom the check names, and no other node (measured page, 5.1)."""
+    """Check that Kafka forgets the users that the check names, and no other (measured page, 5.1)."""
     cluster.chores("scram:alice", "scram:bob", "delete-scram:alice")
     cluster.wait_for(lambda: _credentials(cluster) == {"bob"}, "mirrored the users")
     assert "scram-removed-in-dual-write" in {finding.id for finding in seen(cluster)}

@@ -87,7 +87,7 @@ def seen(cluster: MigrationCluster) -> tuple[Observation, Comparison]:
 
 
 def settled(cluster: MigrationCluster, *wanted: tuple[str, str]) -> Comparison:
-    """Looked at until just this is unexplained, or does not come: a change may be on its way to ZooKeeper."""
+    """Observe until this alone is unexplained, or a timeout: a change may be on its way to ZooKeeper."""
     found = []
 
     def look() -> bool:

@@ -176,7 +176,7 @@ def in_child(work: Callable[[], Answer], cpu_seconds: int, seconds: int) -> Answ
 
 
 def _work(work: Callable[[], Answer], writing: int, scratch: str, cpu_seconds: int) -> None:
-    """Never returns; no clean-up of the parent is run."""
+    """Work until the process exits, without any clean-up of the parent."""
     try:
         os.set_inheritable(writing, False)
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))

@@ -120,7 +120,7 @@ def ending(status: int) -> str:
 
 
 def _run_child(order: dict[str, Any], writing: int, scratch: str) -> None:
-    """Never returns; no clean-up of the parent is run."""
+    """Run the child until it exits, without any clean-up of the parent."""
     try:
         # Tests may start processes, which would keep the pipe open.
         os.set_inheritable(writing, False)

@@ -42,7 +42,7 @@ def test_line_does_not_end_within_a_word_with_hyphens():
     @click.command(cls=LeafCommand, examples=())
     @click.option("--user", help=f"{'a ' * 20}{word} {'b ' * 20}")
     def command(user: str) -> None:
-        """Text."""
+        """Do nothing."""
 
     shown = CliRunner().invoke(command, ["--help"], env={"COLUMNS": "80"}).output
     assert word in shown

@@ -19,7 +19,7 @@ Kafkactl = Callable[..., Run]
 
 
 def registered(log: MetadataLog, process: int, host: str, seconds: int) -> MetadataLog:
-    """Broker 11 registers as another process at another host."""
+    """Add a registration of broker 11 as another process at another host."""
     broker = changed(
         BEFORE.brokers[11],
         incarnation_id=uuid(900 + process),

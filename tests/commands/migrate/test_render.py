@@ -27,7 +27,7 @@ FLAG = "zookeeper.metadata.migration.enable"
 
 @pytest.fixture
 def inventory(tmp_path: Path) -> Path:
-    """Four nodes whose files are copies next to the inventory."""
+    """Return an inventory of four nodes whose files are copies next to it."""
     lines = ['[zookeeper]\nconnect = "zk1:2181/kafka"\n']
     for number, node in enumerate(cluster()):
         (tmp_path / f"{node.id}.properties").write_bytes(node.content)

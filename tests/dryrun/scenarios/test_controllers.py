@@ -275,7 +275,7 @@ STATIC = {"metadata.version": (7, 30), "kraft.version": (0, 1)}
 
 
 def static_quorum(*ids: int, ranges: dict[int, dict[str, tuple[int, int]]] | None = None) -> tuple[Image, Facts]:
-    """Registered controllers of 4.3 at kraft.version 0, of which 9 leads."""
+    """Return registered controllers of 4.3 at kraft.version 0, of which 9 leads."""
     image, facts = registered("levels metadata.version=25\nbrokers 1", ranges=STATIC)
     held = {id: {name: FeatureRange(*levels) for name, levels in (ranges or {}).get(id, STATIC).items()} for id in ids}
     return replace(

@@ -45,7 +45,7 @@ def assertion(given: dict[str, str]) -> str:
 
 
 def opened(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
-    """Header, payload, what is sealed, and the seal."""
+    """Return header, payload, what is sealed, and the seal."""
     parts = [base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)) for part in token.split(".")]
     return json.loads(parts[0]), json.loads(parts[1]), token.rpartition(".")[0].encode(), parts[2]
 

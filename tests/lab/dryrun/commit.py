@@ -77,7 +77,7 @@ def _world(cluster: KafkaCluster, *nodes: int) -> ScenarioContext:
 
 
 def _records(cluster: KafkaCluster, node_id: int) -> list[tuple[int, object]]:
-    """Epoch and content of each record, in the order of offsets from 0 on."""
+    """Return epoch and content of each record, in the order of offsets from 0 on."""
     found: list[tuple[int, object]] = []
     for segment in open_source(str(cluster.disks.metadata_log(node_id))).segments:
         for record in records_in(segment):

@@ -70,7 +70,7 @@ def snapshot_size(stage: Stage) -> object:
 
 
 def burst(stage: Stage) -> object:
-    """Many changes of configuration: the log grows by what is foreseen of one of them, times their number."""
+    """Change many configurations: the log grows by what is predicted for one of them, times their number."""
     stage.settle(lambda _: True)
     _, change = configure("topic:one", "retention.ms", "100000")
     found = change(stage)
@@ -88,7 +88,7 @@ def burst(stage: Stage) -> object:
 
 
 def kept(stage: Stage) -> object:
-    """Cleaning leaves no more than foreseen, but for what is written until it looks again; and it does clean."""
+    """Check that cleaning deletes, and leaves no more than predicted, except what is written until its next run."""
     stage.settle(lambda _: True)
     _, found = grown(stage)
     folder = stage.cluster.disks.metadata_log(1)

@@ -174,7 +174,7 @@ def lives(stage: Stage, *, after_s: float = 15) -> bool:
 
 
 def prove_voters(stage: Stage) -> list[tuple[str, bool]]:
-    """Eight predictions about the voters of three dynamic controllers; the last one ends the quorum permanently."""
+    """Prove eight predictions about the voters of three dynamic controllers; the last ends the quorum permanently."""
     cluster, proved_points = stage.cluster, []
     leader = cluster.leader()
     first, other = (node for node in cluster.controller_ids if node != leader)

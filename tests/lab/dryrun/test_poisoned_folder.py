@@ -28,7 +28,7 @@ LOOPBACK = {"0100007F", "00000000000000000000000001000000", "0000000000000000FFF
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder `bundle/here` with 33 logs and modules that leave a mark; above it a Spark that does."""
+    """Make folder `bundle/here` with 33 logs and modules that leave a mark; above it a Spark that does."""
     tmp_path = tmp_path_factory.mktemp("poisoned")
     here = tmp_path / "bundle" / "here"
     here.mkdir(parents=True)

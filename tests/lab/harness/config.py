@@ -47,7 +47,7 @@ def dynamic_quorum(ports: Sequence[int]) -> Config:
 def combined(
     *, node_id: int, log_dirs: Sequence[Path | str], broker_port: int, controller_port: int, quorum: Config
 ) -> Config:
-    """Broker and controller in one process."""
+    """Return the settings of broker and controller in one process."""
     listeners = f"PLAINTEXT://{HOST}:{broker_port},CONTROLLER://{HOST}:{controller_port}"
     return _node("broker,controller", node_id, listeners, log_dirs, quorum) | _ONE_NODE
 

@@ -59,7 +59,7 @@ class KafkaNode(Server):
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port of the first broker listener; of a node without one, of the first controller listener."""
+        """Return host and port of the first broker listener, or of the first controller listener if there is none."""
         return listener_address(self.config)
 
     def ready(self) -> bool:

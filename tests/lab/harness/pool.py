@@ -48,12 +48,12 @@ class Running:
 
     @property
     def pid(self) -> int:
-        """Process id, and the id of its process group."""
+        """Return the process id, which is also the id of its process group."""
         return self._popen.pid
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal; None while the process runs."""
         with self._lock:
             code = self._popen.poll()
         if code is not None:
@@ -84,7 +84,7 @@ class Running:
                 os.killpg(self.pid, number)
 
     def wait(self, timeout_s: float) -> int | None:
-        """Exit code once it has ended; None if it has not within the time."""
+        """Return the exit code after the process ended; None if the process still runs after the time."""
         deadline = time.monotonic() + timeout_s
         while (code := self.exit_code) is None and time.monotonic() < deadline:
             time.sleep(0.01)

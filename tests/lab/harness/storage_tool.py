@@ -152,7 +152,7 @@ def _number(running: Running, deadline: float) -> int:
 
 
 def _read(running: Running, count: int, deadline: float) -> bytes:
-    """Exactly that many bytes from the server's stdout, unbuffered so that the deadline can be kept."""
+    """Read exactly that many bytes from the server's stdout, unbuffered so that the deadline can be kept."""
     source, read = running.stdout.fileno(), bytearray()
     while len(read) < count:
         ready, _, _ = select.select([source], [], [], max(0.0, deadline - time.monotonic()))

@@ -109,7 +109,7 @@ class Case:
         self.post(words, _is_done)
 
     def post(self, words: tuple[object, ...], check: Callable[[str], None]) -> int:
-        """Command Kafka's side; the answer is checked later. The number of the command."""
+        """Send a command to Kafka's side and return its number; the answer is checked later."""
         line = " ".join(map(str, words))
         self.judge.post(line)
         self.commands += 1

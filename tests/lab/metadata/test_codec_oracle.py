@@ -71,7 +71,7 @@ def without_records(value: Any) -> Any:
 
 
 def check_same(spec: MessageSpec, version: int, data: bytes, value: dict[str, Any], end: int, answer: str) -> None:
-    """Kafka read the same value from the same bytes, and would write what we would."""
+    """Check that Kafka read the same value from the same bytes, and would write what we would."""
     assert answer.startswith("OK "), (spec.name, version, answer)
     printed, written, left = answer[3:].split("\t")
     ours = json.loads(json.dumps(to_json(spec, version, value)))

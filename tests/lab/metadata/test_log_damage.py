@@ -27,7 +27,7 @@ WAIT_S = 180
 
 
 def batches(data: bytes) -> list[tuple[int, int, int]]:
-    """Base offset, position and leader epoch of each."""
+    """Return base offset, position and leader epoch of each batch."""
     headers = [batch.header for batch in decode_batches(data)]
     return [(header.base_offset, header.position, header.partition_leader_epoch) for header in headers]
 

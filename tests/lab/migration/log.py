@@ -22,7 +22,7 @@ COPIED = (
 
 
 def batches(log: Path) -> Iterator[tuple[int, tuple[MetadataRecord, ...]]]:
-    """First offset and records of each data batch of the segments; nothing if there is no log yet."""
+    """Return first offset and records of each data batch of the segments; nothing if there is no log yet."""
     if not log.is_dir():
         return
     for file in open_source(str(log)).segments:
@@ -35,7 +35,7 @@ def batches(log: Path) -> Iterator[tuple[int, tuple[MetadataRecord, ...]]]:
 
 
 def records(log: Path) -> Iterator[tuple[int, MetadataRecord]]:
-    """Offset and record of everything in the segments."""
+    """Return offset and record of everything in the segments."""
     for first, found in batches(log):
         for delta, record in enumerate(found):
             yield first + delta, record

@@ -168,7 +168,7 @@ def test_cluster_of_three_controllers_is_migrated_to_kafka_4(tmp_path: Path) -> 
 
 
 def restarted_controllers(journal: str) -> list[int]:
-    """Whom the driver restarted last, by its journal: the controllers of the end, in their order."""
+    """Return the nodes that the driver restarted last, by its journal: the controllers of the end, in their order."""
     entries = [json.loads(line) for line in Path(journal).read_text().splitlines()]
     found = [
         entry["data"] for entry in entries if entry["entry"] == "intent" and entry["data"]["action"] == "restart-node"

@@ -13,7 +13,7 @@ _API_VERSIONS, _VERSION, _CORRELATION_ID = 18, 3, 7
 
 
 def finalized_features(host: str, port: int) -> dict[str, int]:
-    """Feature name -> level that the cluster has, as this node knows it."""
+    """Return feature name -> level of the cluster, as this node knows it."""
     body = encode_message(request(_API_VERSIONS), _VERSION, {"ClientSoftwareName": "lab", "ClientSoftwareVersion": "1"})
     # Request header 2: api key, version, correlation id, client id, no tags. The answer has response header 0.
     frame = struct.pack(">hhihB", _API_VERSIONS, _VERSION, _CORRELATION_ID, -1, 0) + body

@@ -120,7 +120,7 @@ def _alive(cluster: KafkaCluster) -> list[str]:
 
 
 def _create(chores: KafkaAdminClient, topics: Mapping[str, int]) -> None:
-    """Once more where a busy machine took longer than the request."""
+    """Create the topic, and try again if a busy machine took longer than the request."""
     wanted = {name: {"num_partitions": count, "replication_factor": TWICE} for name, count in topics.items()}
     for _ in range(3):
         with contextlib.suppress(RequestTimedOutError):

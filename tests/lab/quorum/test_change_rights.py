@@ -22,7 +22,7 @@ Kafkactl = Callable[..., Run]
 
 @pytest.fixture(params=RELEASES)
 def places(request: pytest.FixtureRequest, storage_tool: StorageToolServer, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Node 1 is broker, controller and the only voter, node 2 a controller that follows; both have both listeners."""
+    """Yield places: node 1 is broker, controller and the only voter, node 2 a controller that follows."""
     ports = dict(zip((*LISTENERS, "SECOND", "SECOND_GUARDED"), free_ports(len(LISTENERS) + 2), strict=True))
     quorum = config.dynamic_quorum([ports["CONTROLLER"]])
     first = config.combined(

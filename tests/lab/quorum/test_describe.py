@@ -37,7 +37,7 @@ def bootstraps(cluster: KafkaCluster) -> list[tuple[str, str]]:
 
 
 def status_of(text: str) -> dict[str, str]:
-    """Label and value of each line, blanks between them kept out."""
+    """Return label and value of each line, without the blanks between them."""
     return {line.partition(":")[0]: line.partition(":")[2].strip() for line in text.strip().splitlines()}
 
 

@@ -224,7 +224,7 @@ def test_answers_are_right_while_nodes_of_a_conversion_fail(
 
 
 def _healthy(quorum: Quorum) -> Row:
-    """Everybody alive: one goes, and comes back."""
+    """Remove a voter and add it again while all are alive."""
     node_id = quorum.followers[0]
     asked = quorum.ask(quorum.removal(node_id))
     commits = quorum.cluster.commits()

@@ -118,7 +118,7 @@ def test_broker_that_hangs_is_not_unregistered(kafkactl: Kafkactl, cluster_of: C
 class TestControllers:
     @pytest.fixture
     def cluster(self, new_cluster: ClusterOf) -> KafkaCluster:
-        """Controller 2 is a registered observer, and the level is one that unregisters controllers."""
+        """Yield a cluster in which controller 2 is a registered observer, at a level that unregisters controllers."""
         cluster = new_cluster("4.4.0", controllers=1, brokers=1, metadata_version="4.4-IV2")
         cluster.start()
         cluster.add_controller(2)

@@ -115,7 +115,7 @@ def test_quorum_is_recovered_while_brokers_run_and_voters_return(
 
 
 def grown_back(kafkactl: Cli, scene: Scene) -> None:
-    """New disks for the old ids, made voters; then the recovered controller is killed, and the cluster continues."""
+    """Make voters of new disks for the old ids; then the recovered controller is killed, and the cluster continues."""
     cluster = scene.cluster
     for node in (scene.lagging, scene.leader):
         cluster.replace_disk(node)
@@ -142,7 +142,7 @@ def not_in_sync(cluster: KafkaCluster) -> bool:
 
 
 def lost_a_broker(cluster: KafkaCluster) -> None:
-    """Broker 12 leads everything of `both`, has 10 records more than 11, half of `single`, and fails; 11 sees that."""
+    """Break broker 12, which leads all of `both`, has 10 records more than 11 and half of `single`; 11 sees that."""
     with admin(cluster) as chores:
         chores.create_topics({"both": TWO_OF_TWO, "single": ONE}, wait_for_metadata=True)
     produce(cluster, {("both", number): 10 for number in (0, 1)})

@@ -126,7 +126,7 @@ def elected(cluster: KafkaCluster) -> bool:
 
 
 def grown_back(kafkactl: Cli, cluster: KafkaCluster, survivor: int, gone: list[int], *, dynamic: bool) -> None:
-    """New disks for the lost nodes; of a static quorum one voter after the other, as the steps of the plan have it."""
+    """Make new disks for the lost nodes; of a static quorum one voter after the other, as the steps of the plan are."""
     if dynamic:
         for node_id in gone:
             cluster.replace_disk(node_id, start=False)

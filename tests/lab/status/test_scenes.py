@@ -81,7 +81,7 @@ class Stage:
         return areas_of(run[0])
 
     def check_commands(self, areas: Mapping[str, Any]) -> None:
-        """Type the next command of each area, as it is printed."""
+        """Run the next command of each area, as it is printed."""
         for name, area in areas.items():
             if name and area["command"] is not None:
                 program, *words = shlex.split(area["command"])

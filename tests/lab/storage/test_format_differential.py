@@ -126,7 +126,7 @@ def _deliberate(case: Case, ours: Run, context: str) -> Outcome:
 
 
 def _same_reason(ours: Run, theirs: ToolResult, context: str) -> None:
-    """Our first reason is Kafka's. A mistake in the words (exit 2) is found before any rule, it need not be first."""
+    """Check that our first reason is Kafka's. A mistake in the arguments (exit 2) is found before any rule."""
     if ours.code == 2:
         return
     first = next(finding["id"] for finding in ours.json["findings"] if finding["severity"] == "blocker")

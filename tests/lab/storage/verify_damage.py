@@ -153,7 +153,7 @@ def without_producer_snapshots(root: Path) -> None:
 
 
 def batches(data: bytes) -> list[tuple[int, int]]:
-    """Position and size of the whole batches of a file, found by their lengths alone."""
+    """Return position and size of the whole batches of a file, found by their lengths alone."""
     found, position = [], 0
     while position + 12 <= len(data):
         size = 12 + struct.unpack_from(">i", data, position + 8)[0]

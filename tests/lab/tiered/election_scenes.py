@@ -62,7 +62,7 @@ def clean(hand: Hand) -> Steps:
 
 
 def dropped_while_down(hand: Hand) -> Steps:
-    """Deleted while its only replica is down: no broker deletes what is remote."""
+    """Delete a topic while its only replica is down: no broker deletes what is remote."""
     hand.create()
     hand.produce(100)
     yield hand.copied(5)
@@ -72,7 +72,7 @@ def dropped_while_down(hand: Hand) -> Steps:
 
 
 def made_again_while_down(hand: Hand) -> Steps:
-    """Deleted while its only replica is down, and made again elsewhere by the same name."""
+    """Delete a topic while its only replica is down, and create it elsewhere by the same name."""
     hand.create()
     hand.produce(100)
     yield hand.copied(5)

@@ -19,7 +19,7 @@ REFUSAL = re.compile(r"(?i)[^\n]*(multiple log dir|jbod)[^\n]*")
 
 
 def refuses_several_directories(release: str, workdir: Path) -> Outcome:
-    """Broker 12 is given a second log directory, then the metadata topic's replicas are on both of them."""
+    """Give broker 12 a second log directory; then the metadata topic's replicas are on both of them."""
     name = SEVERAL_DIRECTORIES
     try:
         with TieredCluster(release, workdir) as cluster:

@@ -287,7 +287,7 @@ def _ends(stage: Stage, made: dict[str, dict[int, Forecast]]) -> Iterator[str]:
 
 
 def _shut_down(stage: Stage, brokers: Sequence[int]) -> Iterator[str]:
-    """They stop serving; what is left of a process, which waits for its own remote log metadata to close, is killed."""
+    """Stop the brokers, and yield what still serves; kill a process that waits for its remote log metadata to close."""
 
     def serving() -> list[int]:
         return [broker for broker in brokers if stage.cluster.node(broker).ready() or not _has_stopped(stage, broker)]

@@ -14,7 +14,7 @@ KEEP_THREE = "65000"  # bytes: a little more than three segments of 18 records a
 
 
 def healthy(hand: Hand) -> Steps:
-    """Five segments, and the local log after them."""
+    """Write five segments, and the local log after them."""
     hand.create()
     hand.produce(100)
     yield hand.copied(5)
@@ -34,7 +34,7 @@ def two_epochs(hand: Hand) -> Steps:
 
 
 def retention_by_size(hand: Hand) -> Steps:
-    """Retention takes the first segments."""
+    """Delete the first segments by retention."""
     yield from healthy(hand)
     hand.configure(retention__bytes=KEEP_THREE)
     yield lambda: len(hand.segments(DELETED)) >= 1 and not hand.segments(DELETING)
@@ -42,7 +42,7 @@ def retention_by_size(hand: Hand) -> Steps:
 
 
 def retention_by_time(hand: Hand) -> Steps:
-    """Retention takes everything, and is lifted."""
+    """Delete everything by retention, then lift the limit."""
     yield from healthy(hand)
     hand.configure(retention__ms="1000")
     yield lambda: not hand.segments(COPYING, COPIED, DELETING) and len(hand.segments(DELETED)) >= 5
@@ -112,7 +112,7 @@ def delete_begun(start: int) -> Callable[[Hand], Steps]:
 
 
 def refused_by_size(hand: Hand) -> Steps:
-    """Size retention while the store refuses deletes: the log start runs away, but not on 3.6."""
+    """Delete by size while the store refuses deletes: the log start runs away, but not on 3.6."""
     yield from healthy(hand)
     hand.fault("refuse-delete")
     hand.configure(retention__bytes=KEEP_THREE)
@@ -281,7 +281,7 @@ def dropped_in_copy(hand: Hand) -> Steps:
 
 
 def recreated(*faults: str) -> Callable[[Hand], Steps]:
-    """Deleted, and made again by the same name."""
+    """Delete a topic, and create it again by the same name."""
 
     def steps(hand: Hand) -> Steps:
         yield from dropped(*faults)(hand)
@@ -307,7 +307,7 @@ def tiering_off(hand: Hand) -> Steps:
 
 
 def tiering_off_and_on(hand: Hand) -> Steps:
-    """Switched on again: new ids from the first local segment on."""
+    """Switch tiering off and on again: new ids from the first local segment on."""
     yield from tiering_off(hand)
     hand.configure(remote__storage__enable="true", remote__log__delete__on__disable="false")
     hand.produce(40)
@@ -315,7 +315,7 @@ def tiering_off_and_on(hand: Hand) -> Steps:
 
 
 def tiered_late(hand: Hand) -> Steps:
-    """Made without tiering, switched on when it has data."""
+    """Create a topic without tiering, and switch tiering on when it has data."""
     hand.create(remote__storage__enable="false", local__retention__bytes="-2")
     hand.produce(60)
     hand.configure(remote__storage__enable="true", local__retention__bytes="1")
@@ -323,7 +323,7 @@ def tiered_late(hand: Hand) -> Steps:
 
 
 def more_partitions(hand: Hand) -> Steps:
-    """New partitions, which are empty."""
+    """Add partitions, which are empty."""
     yield from healthy(hand)
     hand.cluster.chore("grow", hand.topic, 3)
 

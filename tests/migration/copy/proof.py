@@ -41,7 +41,7 @@ def rules_of(release: str) -> CopyRules:
 
 
 def assert_same_records(tree: KafkaTree, release: str, real: list[Batch]) -> None:
-    """Byte for byte, whatever the order."""
+    """Compare byte for byte, whatever the order."""
     made = copy_batches(
         tree, rules_of(release), acl_id=lambda _: ZERO_UUID, decode_password=_decoded, transactions=_is_marked(real)
     )

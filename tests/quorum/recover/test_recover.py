@@ -70,7 +70,7 @@ def recover(kafkactl: Cli, tmp_path: Path) -> Recovery:
 
 
 def survivors(root: Path) -> list[Path]:
-    """F and both brokers, all of them whole."""
+    """Return F and both brokers, all of them whole."""
     return [disk(root / "c2", 2, whole_log()), *broker_disks(root, log=whole_log())]
 
 

@@ -13,10 +13,11 @@ import pytest
 from tests.repository.tree import nodes, python_files, shown, text_of
 
 NO_VERB = re.compile(
-    r"(A|After|All|An|Another|Any|Anything|As|At|Back|Before|Between|Both|By|Each|Either|Every|Everything|False|For"
-    r"|From|Have|How|In|Into|It|Its|Let|May|More|Nearly|Neither|No|None|Nothing|Of|On|One|Only|Other|Over|Same|Say"
-    r"|Several|Since|So|Some|Something|Tell|That|The|Their|There|These|This|Those|Three|To|True|Two|Until|Up|What"
-    r"|When|Where|Whether|Which|While|Who|Whose|Why|Will|With|Without)\b"
+    r"(A|After|All|An|Another|Any|Anything|As|At|Back|Before|Between|Both|By|Each|Either|Every|Everybody|Everything"
+    r"|Exactly|False|First|For|From|Have|How|In|Into|It|Its|Let|Many|May|More|Nearly|Neither|Never|New|No|None|Not"
+    r"|Nothing|Of|On|Once|One|Only|Other|Our|Over|Same|Say|Several|Since|So|Some|Something|Tell|That|The|Their"
+    r"|There|These|They|This|Those|Three|Through|To|True|Two|Until|Up|What|When|Where|Whether|Which|While|Who|Whom"
+    r"|Whose|Why|Will|With|Without)\b"
 )
 NO_NOUN = re.compile(
     r"(All|Are|As|By|Do|Does|Each|Every|Everything|For|From|How|If|In|Is|It|Its|No|Not|Nothing|Of|On|One|Only|That"

@@ -38,7 +38,7 @@ def wheel_of(folder: Path, *more: str) -> Path:
 
 @pytest.fixture(scope="module", name="make_sbom")
 def _make_sbom() -> Any:
-    """Not imported where tests are collected: its model of the format takes long to load."""
+    """Return the writer, imported late: its model of the format takes long to load."""
     from scripts import make_sbom
 
     return make_sbom

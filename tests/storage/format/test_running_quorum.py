@@ -31,7 +31,7 @@ def node(mode=VoterMode.INITIAL_CONTROLLERS, directory_id=OWN, confirmed=False, 
 
 
 def quorum(*, cluster_id=CLUSTER_ID, leader=2, epoch=7, own=None, registered=(2, 3), loaded=True, voters=(1, 2, 3)):
-    """Voter 1 is the node; the leader has never had a fetch from it unless `own` says so."""
+    """Return a quorum in which voter 1 is the node; the leader never had a fetch from it unless `own` says so."""
     replicas = tuple(
         (own or Replica(id=1, directory_id=OWN)) if number == 1 else Replica(id=number, log_end_offset=100)
         for number in voters
