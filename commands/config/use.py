@@ -1,4 +1,4 @@
-"""`kafkactl config use`: which context counts where none is named."""
+"""`kafkactl config use`: which context counts if none is named."""
 
 from __future__ import annotations
 

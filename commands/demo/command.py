@@ -26,7 +26,7 @@ SCENES = ("wedge", "fleet", "mount", "dryrun", "report")
 _NARROWEST = 20
 _GLUE = "\0"
 _INTERRUPTED = 130  # exit code, as after any Ctrl-C
-_WIDTH = 96  # of paragraphs, where the terminal is wider
+_WIDTH = 96  # of paragraphs, if the terminal is wider
 
 
 @leaf_command(

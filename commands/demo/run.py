@@ -40,13 +40,13 @@ class Demo:
     """Result of a demo: its cluster (None if no scene needed one), and the remaining files."""
 
     cluster: Literal["fake", "kafka"] | None
-    """None where no scene needed a cluster."""
+    """None if no scene needed a cluster."""
     release: str | None
     """The release of Kafka that ran, with --kafka."""
     folder: str | None
     """The folder that was kept, with --keep."""
     report: str | None
-    """The HTML page, where it was kept."""
+    """The HTML page, if it was kept."""
 
     to_dict = json_of("cluster", "release", "folder", "report")
 

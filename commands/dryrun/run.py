@@ -22,7 +22,7 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
 
 
 def _observed(common: Common, added: frozenset[int]) -> Observed:
-    """Return the live quorum, where the scenario depends on who is alive now."""
+    """Return the live quorum, if the scenario depends on who is alive now."""
     from kafkactl.commands.framework.connection import open_reading_client
     from kafkactl.dryrun.api.live import observed_quorum
 

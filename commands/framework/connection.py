@@ -54,7 +54,7 @@ class ConnectionArguments(NamedTuple):
     controller_command_config: str | None = None
     context: str | None = None
     node_configs: tuple[str, ...] | None = None
-    """Configurations of nodes on this host, which name the cluster where no address and no context does."""
+    """Configurations of nodes on this host, which name the cluster if no address and no context does."""
 
     @property
     def names_cluster(self) -> bool:
@@ -159,7 +159,7 @@ def open_client(
 
     All calls together may take a little less than the command's --timeout, one of them at most `timeout_ms`. What the
     client's file says and kafkactl does not do is reported on stderr, and so is what the connection exposes
-    (refused where --strict-security is given); keys that are not a client's are not where it is a node's own file
+    (refused where --strict-security is given); keys that are not a client's are not if it is a node's own file
     (`is_node_config`, as add-controller takes it). Raises InputError (`bootstrap-missing`, `bootstrap-twice`,
     `unknown-context`, and those of the files).
     """
@@ -201,7 +201,7 @@ def open_client(
 def guard_cluster(client: Client, connection: ConnectionArguments) -> None:
     """Make sure that the cluster that answers is the context's, before anything is changed.
 
-    Raises RefusedError `cluster-id-mismatch`; UnreachableError where no node shows the cluster's id. A context
+    Raises RefusedError `cluster-id-mismatch`; UnreachableError if no node shows the cluster's id. A context
     without an id, and arguments without a context, are not compared.
     """
     from kafkactl.kafka.api.connection import check_cluster_id

@@ -53,6 +53,6 @@ def has_too_many_digits(error: ValueError) -> bool:
     """Return True if Python refused to turn so many digits into a number (CVE-2020-10735): such a number comes from an
     input.
 
-    Where a reader knows the place it says more; this is for all places where digits are read.
+    If a reader knows the place it says more; this is for all places where digits are read.
     """
     return str(error).startswith("Exceeds the limit (")

@@ -15,7 +15,7 @@ _REPORTED: Final = "kafkactl.exposure"
 
 
 def tell_exposure(findings: Iterable[Finding]) -> None:
-    """Warn of each once, with its id, where a person reads.
+    """Warn of each once, with its id, if a person reads.
 
     Raises RefusedError, before anything is sent, if the operator is strict.
     """

@@ -77,7 +77,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Expand `@FILE` words where this group takes them, then parse as usual."""
+        """Expand `@FILE` words if this group takes them, then parse as usual."""
         return super().parse_args(ctx, expand_argument_files(args) if self.argument_files else args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -116,7 +116,7 @@ def expand_argument_files(args: list[str]) -> list[str]:
     """Replace every `@FILE` by the lines of that file, as argparse4j does for Kafka's tools.
 
     A line is one argument, blanks and all; an empty line is an empty argument; files may name further files.
-    `-c=@x` is a value, not a file. The time for reading them is that of `--timeout`, where it stands among the words
+    `-c=@x` is a value, not a file. The time for reading them is that of `--timeout`, if it stands among the words
     themselves or in the environment. Raises click.UsageError for a file that cannot be read or names itself and for
     more than 100,000 arguments, and UnknownOutcomeError `timed-out`.
     """

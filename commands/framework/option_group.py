@@ -26,7 +26,7 @@ def option_group(
     """Give a function the parameter `name`, a value of the NamedTuple `kind`.
 
     Each of `options` gives a parameter that is a field of `kind`; a field with a default need not be given. `make` is
-    called in place of `kind` where a value takes more than its fields. A function that has no parameter `name` (a
+    called in place of `kind` if a value takes more than its fields. A function that has no parameter `name` (a
     group's, in front of whose verb the options may stand) gets none.
     """
 

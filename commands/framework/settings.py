@@ -53,7 +53,7 @@ class Invocation:
 
 
 def current_settings() -> Settings:
-    """Return the settings of the command that runs now; defaults where none does (a call from a test)."""
+    """Return the settings of the command that runs now; defaults if none does (a call from a test)."""
     ctx = click.get_current_context(silent=True)
     invocation = ctx.find_object(Invocation) if ctx else None
     return (invocation.settings if invocation else None) or Settings()

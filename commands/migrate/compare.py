@@ -63,7 +63,7 @@ def command(*, source: ObservationArguments, before: str | None, kafka_version: 
     lacks_zookeeper = source.observation is None and observation.tree is None
     nothing = exit_codes.UNREACHABLE if lacks_zookeeper else exit_codes.UNKNOWN
     code = exit_codes.PROBLEMS_FOUND if found.has_problems else exit_codes.DONE if found.is_compared else nothing
-    if current_settings().output == "jsonl":  # all of them only where each has a line of its own
+    if current_settings().output == "jsonl":  # all of them only if each has a line of its own
         found = changed(found, most=None)
     emit("migrate.compare", found, render=_show, exit_code=code, listing="differences")
 

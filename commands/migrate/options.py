@@ -127,7 +127,7 @@ def open_inventory(source: ObservationArguments) -> Inventory | None:
 def read_inventory(path: str | None) -> Inventory:
     """Return the inventory in a file; what the inventory and its settings expose is reported.
 
-    Raises click.UsageError where none was given, InventoryError, InputError `input-file-unreadable`, RefusedError where
+    Raises click.UsageError if none was given, InventoryError, InputError `input-file-unreadable`, RefusedError where
     the operator is strict.
     """
     from kafkactl.commands.framework.exposure import tell_exposure

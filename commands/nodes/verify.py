@@ -43,7 +43,7 @@ def command(*, configs: tuple[str, ...], connection: ConnectionArguments) -> Non
     of topics, policies and more are decided by the active controller's own file, which brokers
     decided under ZooKeeper. Each node is asked for its own values (controllers from Kafka 3.7 on, with
     DESCRIBE_CONFIGS on the cluster). The exit code is 7 if a difference changes what the cluster does, and 4
-    where a node that may decide could not be read.
+    if a node that may decide could not be read.
     """
     found = _verified(configs, connection)
     emit(KIND, found, render=_show, listing="settings", exit_code=_exit_code(found))

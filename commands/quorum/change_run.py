@@ -116,7 +116,7 @@ def perform(
     cluster_id: str | None = None,
     complete: Complete = lambda found: found,
 ) -> NoReturn:
-    """Plan; ask where the command asks; carry out; answer.
+    """Plan; ask if the command asks; carry out; answer.
 
     `complete` is given the change before it is shown, and gives it back with the plan file that belongs to it and
     with what to expect of it. `watch` shows every observation. `cluster_id`: of which cluster it must be.
@@ -144,7 +144,7 @@ def perform(
                     on_event=talk,
                 )
             except UnknownOutcomeError as error:
-                if error.id == "timed-out":  # raised only where this run had sent nothing
+                if error.id == "timed-out":  # raised only if this run had sent nothing
                     error.next_step = _NOTHING_SENT
                 raise
             finally:

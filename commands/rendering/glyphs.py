@@ -1,4 +1,4 @@
-"""The few symbols we draw with, and what replaces them where the locale is not UTF-8."""
+"""The few symbols we draw with, and what replaces them if the locale is not UTF-8."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _LINES_OF_WARNINGS = 5
 def fit_screen(page: Page, draw: Callable[[Page, int], None], *, briefest: int) -> None:
     """Draw the page as briefly as it takes to fit the terminal; 0 is everything, `briefest` the shortest.
 
-    Everything is drawn where there is no terminal, and with -v.
+    Everything is drawn if there is no terminal, and with -v.
     """
     if current_settings().verbose or not sys.stdout.isatty():
         draw(page, 0)

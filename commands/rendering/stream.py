@@ -132,7 +132,7 @@ def _value(value: Any) -> str:
 
 
 def time_text(timestamp_ms: int) -> str:
-    """Return a time as people read it, in UTC; the bare number where it is none of this world."""
+    """Return a time as people read it, in UTC; the bare number if it is none of this world."""
     try:
         return datetime.fromtimestamp(timestamp_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     except (ValueError, OverflowError, OSError):

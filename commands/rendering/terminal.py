@@ -1,4 +1,4 @@
-"""A page on a screen: rich wraps what is longer than the terminal is wide. Imported only where there is a screen."""
+"""A page on a screen: rich wraps what is longer than the terminal is wide. Imported only if there is a screen."""
 
 from __future__ import annotations
 

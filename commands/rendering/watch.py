@@ -1,7 +1,7 @@
 """A view that lives: drawn again and again on a terminal, one JSON object a line anywhere else.
 
 For a command that looks at intervals (`watch`), and for one that has news now and then (`live_view`). Rich is
-imported only where there is a screen to draw on.
+imported only if there is a screen to draw on.
 """
 
 from __future__ import annotations

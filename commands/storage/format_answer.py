@@ -63,7 +63,7 @@ def carry_out(
 def show_format(page: Page, result: FormatResult) -> None:
     """Show the answer `storage.format`."""
     outcome, plan = result.outcome, result.plan
-    # Levels are written to the metadata directory alone: where it is kept, the disks and the cluster have their own.
+    # Levels are written to the metadata directory alone: if it is kept, the disks and the cluster have their own.
     founds = any(d.planned.role == "metadata" and d.planned.action == "format" for d in result.directories)
     titles = _TITLES if founds else _TITLES | _TITLES_OF_DATA
     page.heading(titles[outcome].format(node_id=plan.node_id, kafka_version=plan.kafka_version), _TONES[outcome])

@@ -1,4 +1,4 @@
-"""`kafkactl storage unformat`: take a format back where it is proved that no node started from it."""
+"""`kafkactl storage unformat`: take a format back if it is proved that no node started from it."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class LeftoverList:
     engine: Literal["local", "spark"]
     leftovers: Leftovers
     details: str | None
-    """The folder of the tables; None where none was named."""
+    """The folder of the tables; None if none was named."""
 
     to_dict = json_of("engine", "**leftovers", "details", kind="tiered.leftovers")
 

@@ -225,7 +225,7 @@ def says_empty(findings: Iterable[Finding]) -> bool:
 
 
 def _context_master(inputs: Inputs) -> str | None:
-    """Return the Spark master of the context that is named, else of the current one where the engine is not."""
+    """Return the Spark master of the context that is named, else of the current one if the engine is not."""
     from kafkactl.dryrun.api.engines import context_master
 
     if inputs.engine in ("", "local") or inputs.master is not None:

@@ -34,7 +34,7 @@ class WithFiles:
     """The page that was written."""
     answer: Audit | TieredReport
     details: str | None
-    """The folder of the tables; None where none was named."""
+    """The folder of the tables; None if none was named."""
 
     to_dict = json_of("html", "**answer", "details")
 

@@ -49,7 +49,7 @@ class PartResult:
     """A part of a bundle and what became of it."""
 
     name: str
-    """The command that gives it, with a number where there are several."""
+    """The command that gives it, with a number if there are several."""
     about: str
     members: tuple[str, ...] = ()
     """Files of the part in the archive."""
@@ -95,7 +95,7 @@ class Manifest:
     kafkactl_version: str
     created_ms: int
     cluster_id: str | None
-    """None where nothing shows it, or the parts show several."""
+    """None if nothing shows it, or the parts show several."""
     parts: tuple[PartResult, ...]
     logs: tuple[SavedLog, ...] = ()
     members: tuple[Member, ...] = ()

@@ -115,7 +115,7 @@ class Verification:
 
 @frozen
 class StepOutcome:
-    """A step that was taken, and what became of it. `label` is the word of the answer, where it is not the result."""
+    """A step that was taken, and what became of it. `label` is the word of the answer, if it is not the result."""
 
     step: Any
     result: StepResult
@@ -177,7 +177,7 @@ class Journey(ABC, Generic[O, P, S, A]):
         """Observe what became of it."""
 
     def resume(self, seen: O) -> O | End:
-        """Take up what an earlier run left open; the newest observation, or the end where nothing may be sent."""
+        """Take up what an earlier run left open; the newest observation, or the end if nothing may be sent."""
         return seen
 
     def may_pass(self, plan: P) -> bool:
@@ -265,7 +265,7 @@ class Engine(Generic[O, P, S, A]):
     def to_the_end(self) -> End:
         """Step after step until the goal is reached, refused, failed or unknown.
 
-        An interruption and an error end it with what is known by then where the run began, and are raised otherwise.
+        An interruption and an error end it with what is known by then if the run began, and are raised otherwise.
         """
         try:
             return self._steps()
@@ -318,7 +318,7 @@ class Engine(Generic[O, P, S, A]):
         return True
 
     def _take(self, ready: PreparedStep) -> End | None:
-        """Send the request of a step, once, and find out what it did; an end where the run stops there."""
+        """Send the request of a step, once, and find out what it did; an end if the run stops there."""
         assert ready.seen is self._newest, "a step is taken on the newest observation only"
         if not self._begin_is_written:
             self.journal.append(BEGIN, self.journey.begin(ready))

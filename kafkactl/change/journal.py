@@ -1,9 +1,9 @@
 """The journal of a change: six words that every journey writes, and the fold that reads them again.
 
 `begin` {goal}: a run starts, or resumes. `intent`: the request of a step is about to leave; nothing leaves before this
-entry is on the disk. `answer` {of}: what came back, where the request has an answer. `done` {of}: the step was observed
+entry is on the disk. `answer` {of}: what came back, if the request has an answer. `done` {of}: the step was observed
 to be done. `failed` {of, known}: it was observed, or is certain, that nothing of the request is left; `known` says why
-(`failed`, `not-sent`, or `withdrawn` where a later run went by what it observed). `end` {outcome}: the run is over;
+(`failed`, `not-sent`, or `withdrawn` if a later run went by what it observed). `end` {outcome}: the run is over;
 with outcome `unknown` its last intent stays open. `of` is the number of the intent. Any other entry is a fact that one
 journey keeps for itself.
 

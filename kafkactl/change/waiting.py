@@ -41,7 +41,7 @@ def wait_until(
     every_ms: float,
     waiting: Callable[[Found], None] = _silently,
 ) -> Found:
-    """Observe until `is_over`, at least once; the last observation, also where the time ran out before.
+    """Observe until `is_over`, at least once; the last observation, also if the time ran out before.
 
     `waiting` is called with each observation after which is waited.
     """

@@ -98,7 +98,7 @@ class Setting:
 class Value:
     """A value in force at a node. `given`: it is set somewhere, and not Kafka's default.
 
-    `in_file` is what the node's file sets, where a value that is kept in the metadata log takes its place.
+    `in_file` is what the node's file sets, if a value that is kept in the metadata log takes its place.
     """
 
     text: str
@@ -161,7 +161,7 @@ class OverriddenFile:
 class Difference:
     """A setting that is not the same on all nodes.
 
-    `files` are the names of nodes by the value in their file, where that is not in force; `endangers`: the value in
+    `files` are the names of nodes by the value in their file, if that is not in force; `endangers`: the value in
     force is the worse one for data.
     """
 

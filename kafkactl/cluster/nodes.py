@@ -1,7 +1,7 @@
 """Answer of `nodes list`: every node that is registered, votes or answers, one row a node id.
 
 A combined node is one row with both roles; so are a live controller and the registration of a broker that once had
-its id. `seen_as` keeps the roles apart where it matters.
+its id. `seen_as` keeps the roles apart if it matters.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def plan_unregister(
 ) -> UnregisterPlan:
     """Check if a node's registration can be removed, and report all reasons against it.
 
-    Without a role the only registration of that id is meant; where there are two, the role must be named. `stopped`:
+    Without a role the only registration of that id is meant; if there are two, the role must be named. `stopped`:
     the operator states that the process does not run, which settles what cannot be seen from here (`departed`).
     """
     if state.registrations is None:

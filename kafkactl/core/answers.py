@@ -120,7 +120,7 @@ def _kinds(cls: Any) -> dict[str, Any]:
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """Return a value of this type from its JSON; of a union the first type, where the value is not None."""
+    """Return a value of this type from its JSON; of a union the first type, if the value is not None."""
     if kind is Any:
         return value
     if (origin := get_origin(kind)) is not None:

@@ -1,4 +1,4 @@
-"""Data files of kafkactl by name, with an error that an operator can act on where one is missing."""
+"""Data files of kafkactl by name, with an error that an operator can act on if one is missing."""
 
 from __future__ import annotations
 

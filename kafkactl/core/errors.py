@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ErrorAnswer(TypedDict):
-    """The one object on stderr where a command has no answer (`-o json`)."""
+    """The one object on stderr if a command has no answer (`-o json`)."""
 
     kind: Literal["error"]
     schema_version: Literal[1]
@@ -36,7 +36,7 @@ class KafkactlError(Exception):
     """Base of everything the library raises on purpose. It cannot be raised itself.
 
     `message` says what was found and what was expected, `cause` (optional) the underlying reason, `next_step`
-    (optional) what to try where that is more than the catalogue's remedy of the id. None of them may hold a secret.
+    (optional) what to try if that is more than the catalogue's remedy of the id. None of them may hold a secret.
     """
 
     exit_code: ClassVar[int] = 1
@@ -121,7 +121,7 @@ def limit_behind(error: Exception) -> UnknownOutcomeError | None:
     """Return the `timed-out` of --timeout that `error` was raised in the handling of, if any.
 
     The limit is raised wherever the command is, and code that it meets there may fail while it undoes its work:
-    threading.Thread.start raises KeyError where the thread runs already.
+    threading.Thread.start raises KeyError if the thread runs already.
     """
     found: BaseException | None = error
     while found is not None:
@@ -138,7 +138,7 @@ class SchemaError(KafkactlError):
 class DecodeError(KafkactlError):
     """Bytes do not match their definition.
 
-    `offset` is the position in bytes within `file` (or within the given buffer where there is no file), `path` the
+    `offset` is the position in bytes within `file` (or within the given buffer if there is no file), `path` the
     field path such as `VotersRecord.Voters[2].Endpoints`.
     """
 

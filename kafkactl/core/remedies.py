@@ -13,7 +13,7 @@ from kafkactl.core.package_data import DataMissingError, data_file, data_names
 
 @functools.cache
 def remedy_of(id: str) -> str:
-    """Return the remedy of this id in schemas/explain, or the command that explains the id where there is none.
+    """Return the remedy of this id in schemas/explain, or the command that explains the id if there is none.
 
     The catalogue is read when something is shown that needs it, and only the table of the id is parsed. A damaged
     installation must not hide the error or finding whose remedy is asked for.

@@ -216,7 +216,7 @@ class Source(ClusterDict):
     records: int
     """Number of records in the whole log, those before the snapshot included."""
     replicas: list[ReplicaDict]
-    """The logs that were compared; none where there is but one."""
+    """The logs that were compared; none if there is but one."""
 
 
 class Earlier(TypedDict):

@@ -12,7 +12,7 @@ from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.prediction import Change, Counts, Outcome, Verdict
 from kafkactl.metadata.image.model import LEADER_AT, RECOVERING, Partition
 
-Outcomes = Mapping[Key, Sequence[Partition]]  # where there is more than one
+Outcomes = Mapping[Key, Sequence[Partition]]  # if there is more than one
 _EPOCH = Partition._fields.index("partition_epoch")
 
 

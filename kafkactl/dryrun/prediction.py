@@ -190,7 +190,7 @@ class Prediction:
 
     `operations` are what the controller would write, in order; `effects` are the results of a scenario other than
     partitions, changes and records. `counts` and `appended` are None for a scenario that does not have them. `end`
-    gives where replicas and leaders are afterwards, where that is quicker to have than by the records.
+    gives where replicas and leaders are afterwards, if that is quicker to have than by the records.
     """
 
     scenario: str

@@ -95,7 +95,7 @@ class Document(NamedTuple):
 class Option:
     """An option of `kafkactl dryrun NAME`, the parameter `name` of `from_options`.
 
-    Form and default are those of the field of `Input` that it gives (`field`, default: of that name), where there is
+    Form and default are those of the field of `Input` that it gives (`field`, default: of that name), if there is
     one. `least` is the smallest number allowed, `document` what the file is that the option names.
     """
 

@@ -90,7 +90,7 @@ class Target:
 
 def contexts_file(environment: Mapping[str, str]) -> Path:
     """Return the path: `KAFKACTL_CONFIG`, or `kafkactl/config.toml` in the user's folder for configuration (XDG)."""
-    from pathlib import Path  # not where the cluster is named in words: start-up counts
+    from pathlib import Path  # not if the cluster is named in words: start-up counts
 
     if given := environment.get("KAFKACTL_CONFIG"):
         return Path(given).expanduser()
@@ -99,7 +99,7 @@ def contexts_file(environment: Mapping[str, str]) -> Path:
 
 
 def load_contexts(path: Path) -> Contexts:
-    """Return the file's contexts; none where there is no file.
+    """Return the file's contexts; none if there is no file.
 
     Raises InputError `unreadable-contexts-file`, `contexts-file-not-safe`, `malformed-contexts-file`.
     """

@@ -1,7 +1,7 @@
 """Edit of the file of contexts: the lines that must change, and no other; whole on the disk or not at all.
 
 Invariant: what the operator wrote into the file, comments and order, stays. Text is edited line by line and then read
-again: where it does not say what was wanted, nothing is written. The staged file is made exclusively and so is the
+again: if it does not say what was wanted, nothing is written. The staged file is made exclusively and so is the
 lock, too: of two who write at once one is refused, and no change is lost.
 """
 
@@ -54,7 +54,7 @@ def without_context(contexts: Contexts, name: str) -> Contexts:
 def change_contexts(
     path: Path, change: Change, *, dry_run: bool = False, files: Filesystem | None = None
 ) -> tuple[Contexts, Contexts]:
-    """Change the file; the contexts before and after. Where both are equal nothing is written.
+    """Change the file; the contexts before and after. If both are equal nothing is written.
 
     Raises InputError (that of `load_contexts` and of `change`, `contexts-file-not-editable`), RefusedError
     `contexts-file-busy`, FailedError `contexts-file-not-written`.

@@ -139,7 +139,7 @@ def open_journal(
     files: Filesystem | None = None,
     now_ms: Callable[[], int] = wall_clock_ms,
 ) -> Journal:
-    """Open or begin the journal of a cluster, locked; the folder is made where it is missing.
+    """Open or begin the journal of a cluster, locked; the folder is made if it is missing.
 
     Raises RefusedError `another-kafkactl-is-changing`, FailedError `journal-not-written`, and what `read_journal`
     raises. Nothing that is in the file is lost by any of them.

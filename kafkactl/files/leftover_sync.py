@@ -21,7 +21,7 @@ _NOT_TO_BE_SYNCED = frozenset({errno.ENOENT, errno.EACCES, errno.EPERM, errno.EL
 def sync_found_name(path: str | Path, files: Filesystem | None = None) -> None:
     """Sync the name of a file or folder that is there to the disk.
 
-    Not where this user can have no part in that name: the folder around it cannot be written to, or the name is a mount
+    Not if this user can have no part in that name: the folder around it cannot be written to, or the name is a mount
     point. Raises OSError.
     """
     above = Path(path).parent

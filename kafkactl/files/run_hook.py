@@ -54,7 +54,7 @@ def run_hook(
     """Run a command until it has ended, again as long as it asks for it (exit 75). Nothing is raised for what it does.
 
     `environment` is the whole of it (that of this process by default), `folder` the working directory, to which a
-    relative command is relative. `shows_stdout`: where it fails, the end of its stdout is shown as well; not of a hook
+    relative command is relative. `shows_stdout`: if it fails, the end of its stdout is shown as well; not of a hook
     whose stdout is a configuration file. A time limit, or an interruption, ends the hook's whole process group.
     """
     bounds, time = limits or HookLimits(), clock or SystemClock()

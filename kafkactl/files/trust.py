@@ -47,7 +47,7 @@ def distrust_of(path: str, user: int | None = None) -> Distrust | None:
 
 
 def user_name(number: int) -> str:
-    """Return the name of a user id, or the number where the system has no name for it."""
+    """Return the name of a user id, or the number if the system has no name for it."""
     try:
         return pwd.getpwuid(number).pw_name
     except (KeyError, OverflowError):

@@ -89,7 +89,7 @@ def _whole_file(path: Path, *, mode: int, exclusive: bool, owner: tuple[int, int
 
 
 def remove_leftovers(path: Path, *, mode: int = 0o600) -> None:
-    """Remove what killed processes of this user left of a file at `path`, also where the file itself stays."""
+    """Remove what killed processes of this user left of a file at `path`, also if the file itself stays."""
     _remove_leftovers(path.parent, _prefix(path), stat.S_IFREG, (0o600, mode))
 
 

@@ -118,7 +118,7 @@ def failed(
 ) -> KafkactlError:
     """Return pyspark's exception as an error of kafkactl.
 
-    `written` is what the JVM wrote, which counts where the error says nothing; `application` is the id of the
+    `written` is what the JVM wrote, which counts if the error says nothing; `application` is the id of the
     application, None if it did not start; `master` that of the context; `log` is the file that keeps `written`.
     `is_gone`: the JVM has ended, so that what the error says is about the call that it met, and not why. `exit_code` is
     that of a JVM that has ended.
@@ -184,7 +184,7 @@ def _said(error: Exception) -> str | None:
 
 @contextmanager
 def py4j_is_silent() -> Iterator[None]:
-    """Keep py4j from writing tracebacks to stderr in the body, which it does where its JVM is gone."""
+    """Keep py4j from writing tracebacks to stderr in the body, which it does if its JVM is gone."""
     quiet = logging.NullHandler()  # without any handler the root logger, which py4j uses, writes to stderr
     logging.getLogger().addHandler(quiet)
     try:

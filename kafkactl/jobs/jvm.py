@@ -60,7 +60,7 @@ def spark_home() -> Path:
 
 
 def start_jvm(conf: SparkConf) -> None:
-    """Start the driver's JVM for this process, where it has none yet; `conf` are words of its command line."""
+    """Start the driver's JVM for this process, if it has none yet; `conf` are words of its command line."""
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 

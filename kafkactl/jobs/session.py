@@ -42,7 +42,7 @@ _OURS: Final = {
     # heap of 512 MB was too small for the tables of a million partitions.
     "spark.serializer.objectStreamReset": "1",
 }
-# Arrays of a piece take some hundred kilobytes each: workers keep what one piece has freed for the next, where the C
+# Arrays of a piece take some hundred kilobytes each: workers keep what one piece has freed for the next, if the C
 # library is GNU's. Its own choice is to give such memory back, which costs a tenth of the time of a large log; what is
 # kept is 17 MiB of the 210 that a worker has for 10 M records.
 _KEPT_MEMORY: Final = {
@@ -138,7 +138,7 @@ def _has_interrupted(error: BaseException) -> bool:
 
 @contextmanager
 def _stopped(context: SparkContext) -> Iterator[None]:
-    """Stop an application at the end; where its JVM is gone, what failed before is the error."""
+    """Stop an application at the end; if its JVM is gone, what failed before is the error."""
     try:
         yield
     except BaseException:

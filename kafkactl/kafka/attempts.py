@@ -62,9 +62,9 @@ def one_after_another(
 class SilentNodes:
     """Nodes that did not answer in time, as known to who asks the same nodes again and again.
 
-    They are not waited for any more where the other nodes say enough, or each of many observations of a cluster with
+    They are not waited for any more if the other nodes say enough, or each of many observations of a cluster with
     one node that hangs would take the whole time that a node has to answer. A node that answers is not silent any more,
-    also where its answer was too late for who asked: so its question stays open, and no second one is asked until then.
+    also if its answer was too late for who asked: so its question stays open, and no second one is asked until then.
     """
 
     def __init__(self) -> None:

@@ -1,12 +1,12 @@
 """A client of one cluster: its nodes, its active controller, and all of them at once.
 
-Invariant: a question may be asked again, a change is sent once. A change goes out again only where it certainly did not
-leave; where it did and the answer is missing, or the node says that it leads no more, the outcome is unknown and the
+Invariant: a question may be asked again, a change is sent once. A change goes out again only if it certainly did not
+leave; if it did and the answer is missing, or the node says that it leads no more, the outcome is unknown and the
 error says so (UnknownOutcomeError, exit 6): a controller that loses its office answers NOT_CONTROLLER to requests that
 are in its log already. Every call ends by the client's time limit. Nothing here is remembered that can be asked.
 
 Bootstrapped with brokers, whatever concerns the active controller goes through any broker, which forwards it.
-Bootstrapped with controllers (KIP-919), it goes to the one that leads: named by DescribeCluster where the release has
+Bootstrapped with controllers (KIP-919), it goes to the one that leads: named by DescribeCluster if the release has
 that on controllers (3.7, and the right to ALTER the cluster), else found by asking each for the quorum.
 """
 
@@ -233,7 +233,7 @@ class Client(Closing):
     def kept_connection(
         self, address: Address, deadline: Deadline, *, role: Role | None = None
     ) -> Iterator[Connection]:
-        """Yield the connection that this client keeps to a node, for the caller alone meanwhile; opened where there is
+        """Yield the connection that this client keeps to a node, for the caller alone meanwhile; opened if there is
         none.
 
         What the node said of itself may be as old as the client. Raises UnreachableError.
@@ -251,7 +251,7 @@ class Client(Closing):
         return self._search(functools.partial(self._answering_first, self.bootstrap), ask, deadline)
 
     def ask_node(self, address: Address, name: str, body: Mapping[str, Any], *, changes: bool = False) -> Response:
-        """Ask one node, again where that is safe and may help. Raises UnreachableError, UnknownOutcomeError."""
+        """Ask one node, again if that is safe and may help. Raises UnreachableError, UnknownOutcomeError."""
         deadline = self._deadline(changes=changes)
         return self._search(lambda: (address,), self._asking(name, body, deadline, changes=changes), deadline)
 

@@ -59,7 +59,7 @@ class ClientConfig:
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def limits(self, timeout_ms: float | None = None) -> Limits:
-        """Return the limits that the file sets; `timeout_ms` is that of the command, where it has one."""
+        """Return the limits that the file sets; `timeout_ms` is that of the command, if it has one."""
         get = self.properties.get
         backoff = Backoff(first_ms=get("retry.backoff.ms", 100), most_ms=get("retry.backoff.max.ms", 1000))
         return Limits(

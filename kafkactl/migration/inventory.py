@@ -79,7 +79,7 @@ class Inventory:
     """A whole cluster. `file` is where it was read from; paths in it are relative to its folder.
 
     `command_config` are client properties for brokers, `controller_command_config` those for controllers (the same
-    ones where it is None). `journal` is the folder that the driver writes to. `cluster_id` None: as ZooKeeper has it.
+    ones if it is None). `journal` is the folder that the driver writes to. `cluster_id` None: as ZooKeeper has it.
     `soak_hours` have to pass in M8 before the migration may be ended.
     """
 

@@ -1,7 +1,7 @@
 """Bytes to and from one address, each operation with a deadline, each failure with a name.
 
 Invariant: an operating system's error never leaves this file. What leaves is an UnreachableError that says who did not
-answer and how (refused, closed, timed out, no such host), or `NotSentError` where a request did not leave whole, so
+answer and how (refused, closed, timed out, no such host), or `NotSentError` if a request did not leave whole, so
 that the other side cannot have acted on it.
 """
 
@@ -77,7 +77,7 @@ class NotSentError(UnreachableError):
 
 
 class Transport:
-    """A connected socket. Close it when done; it closes itself where an operation fails."""
+    """A connected socket. Close it when done; it closes itself if an operation fails."""
 
     def __init__(self, connected: socket.socket, address: Address, wrapper: Wrapper | None = None) -> None:
         self._socket = connected

@@ -36,7 +36,7 @@ class Damage:
     """Bytes that are not a batch: from `position` up to `end`, where the next batch begins or the data ends.
 
     `error` says what is wrong at the first of them (`crc-mismatch`, `truncated-batch`, …). `searched_all` is False
-    where the search for the next batch gave up, so that good batches may lie in what is called damage.
+    if the search for the next batch gave up, so that good batches may lie in what is called damage.
     """
 
     position: int

@@ -113,7 +113,7 @@ def _decode_value(spec: MessageSpec, value: bytes, *, file: str | None, base: in
     """Return the message and its version: the one that its own first field names.
 
     Kafka up to 4.4 writes and reads every version of LeaderChangeMessage in the form of version 0
-    (`ControlRecordUtils.java`), so where the named version does not fit the bytes, version 0 is tried.
+    (`ControlRecordUtils.java`), so if the named version does not fit the bytes, version 0 is tried.
     """
     version = _version_named(spec, int.from_bytes(value[:2], "big", signed=True))
     try:
@@ -126,7 +126,7 @@ def _decode_value(spec: MessageSpec, value: bytes, *, file: str | None, base: in
 
 
 def _version_named(spec: MessageSpec, named: object) -> int:
-    """Return the version of the message to use where its Version field holds `named`."""
+    """Return the version of the message to use if its Version field holds `named`."""
     return min(max(named, 0), spec.valid_versions.highest) if isinstance(named, int) else 0
 
 

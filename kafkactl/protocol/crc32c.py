@@ -1,7 +1,7 @@
 """CRC-32C (Castagnoli), the checksum of record batches v2.
 
 The compiled library does gigabytes a second. A table does the same sum at a few megabytes a second: for the first
-kilobytes of a process, which is all that a format writes, and for everything where the extension could not be built.
+kilobytes of a process, which is all that a format writes, and for everything if the extension could not be built.
 A test holds the two equal.
 """
 

@@ -61,7 +61,7 @@ def decode_response(spec: MessageSpec, version: int, frame: bytes, *, peer: str 
     """Return the body of a response, and the version it was written in.
 
     That is the request's version, but for an ApiVersions answer of UNSUPPORTED_VERSION, which is always written in
-    version 0. `peer` is named in errors. Raises DecodeError; `trailing-bytes` where the response continues after its
+    version 0. `peer` is named in errors. Raises DecodeError; `trailing-bytes` if the response continues after its
     end, which would mean that the server took the request for one of another version.
     """
     header_version = response_header_version(spec, version)

@@ -244,7 +244,7 @@ def _too_many(header: BatchHeader, most: int, file: str | None) -> DecodeError:
 def _read_records(reader: Reader, header: BatchHeader, *, place: int | None = None) -> tuple[Record, ...]:
     """Return the records as specified; every irregularity is an error.
 
-    `place` is the position of all of them where they have none of their own.
+    `place` is the position of all of them if they have none of their own.
     """
     reader.path.append("RecordBatch")
     reader.check_count(header.record_count, LEAST_RECORD_BYTES)

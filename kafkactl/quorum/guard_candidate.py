@@ -142,7 +142,7 @@ def _unlike_registration(state: QuorumState, voter: Replica) -> Iterator[Finding
 def _is_among(endpoint: Endpoint, listed: Sequence[Endpoint]) -> bool:
     """Return True if one of them is the same address.
 
-    A node stores `::1` as `0:0:0:0:0:0:0:1` where it formatted its disk.
+    A node stores `::1` as `0:0:0:0:0:0:0:1` if it formatted its disk.
     """
     return address_key(endpoint.host, endpoint.port) in {address_key(entry.host, entry.port) for entry in listed}
 

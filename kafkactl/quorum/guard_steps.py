@@ -170,7 +170,7 @@ def _registration(state: QuorumState, node_id: int) -> Iterator[Finding]:
 
 
 def _before_removal(state: QuorumState, level: int) -> str:
-    """Return the advice to raise the level first where the leader's Kafka has a higher one, else the remedy."""
+    """Return the advice to raise the level first if the leader's Kafka has a higher one, else the remedy."""
     leader = state.nodes.get(state.leader_id)
     versions = None if leader is None else leader.versions
     supported = None if versions is None else versions.supported.get(METADATA_VERSION)

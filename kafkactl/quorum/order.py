@@ -55,7 +55,7 @@ def safest_order(
     """Return the moves that lead from `voters` to `target`, best order first.
 
     `alive` are the members of both sets that are known to be alive (one that is added is taken as alive from then on
-    only if it is in there). The order is returned also where it passes through a set without a live majority: then
+    only if it is in there). The order is returned also if it passes through a set without a live majority: then
     every order does. Raises ValueError for a target that has an id twice.
     """
     if len({key.node_id for key in target}) != len(target):

@@ -1,8 +1,8 @@
 """A reassignment of voters as a file: planned and reviewed at one time, applied at another.
 
 Invariant: no voter comes or goes that was not reviewed. The file says which voters there were, with their directories,
-and every step. Where the quorum still has these voters, the plan that is made of it now has to be the file's, step for
-step. Where some of the steps were taken, the steps that are left have to be the rest of the file's; their order is
+and every step. If the quorum still has these voters, the plan that is made of it now has to be the file's, step for
+step. If some of the steps were taken, the steps that are left have to be the rest of the file's; their order is
 chosen by who leads then, as for every change of voters (`quorum/order`).
 """
 
@@ -104,7 +104,7 @@ def read_plan(data: bytes, *, file: str) -> QuorumPlanFile:
 
 
 def guarded(file: QuorumPlanFile, state: QuorumState, plan: QuorumChange) -> QuorumChange:
-    """Return the plan that was made from this state, without steps and with a blocker where it is not the file's."""
+    """Return the plan that was made from this state, without steps and with a blocker if it is not the file's."""
     found = check_plan(file, state, plan)
     return plan if found is None else changed(plan, steps=(), findings=(found, *plan.findings))
 

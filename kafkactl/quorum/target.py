@@ -21,7 +21,7 @@ GRAMMAR = "ID or ID@DIRECTORY_ID, several with commas between"
 
 @frozen
 class TargetVoter:
-    """A node that is to vote, and with which directory where the operator said so."""
+    """A node that is to vote, and with which directory if the operator said so."""
 
     node_id: int
     directory_id: Uuid | None = None

@@ -48,7 +48,7 @@ class Series:
 
 @frozen
 class Bars:
-    """Rows of bars that start at zero, one bar a series, or one bar of all series where they are `stacked`.
+    """Rows of bars that start at zero, one bar a series, or one bar of all series if they are `stacked`.
 
     `rows` are a label and a value for each series; `unit` is written after the values.
     """

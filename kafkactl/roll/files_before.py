@@ -24,7 +24,7 @@ def lacks_file(case: RollCase, node: RollNode) -> bool:
 
 
 def command_with_old_file(case: RollCase, node: RollNode) -> str:
-    """Return the next step where the goal refuses the present file of a node: the same roll with the files from before.
+    """Return the next step if the goal refuses the present file of a node: the same roll with the files from before.
 
     It is empty if the file is a rendered one, or the journal has no file with which the node ran the goal.
     """

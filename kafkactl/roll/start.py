@@ -182,7 +182,7 @@ def unfit_levels(case: RollCase, node: RollNode, release: Release) -> list[Level
 
 
 def _is_ignored(node: RollNode, release: Release, fit: LevelFit) -> bool:
-    """Return True for kraft.version where the release does not compare the level with its range.
+    """Return True for kraft.version if the release does not compare the level with its range.
 
     4.x does not; a broker below 3.9 starts under a recorded level, if the quorum is static.
     """

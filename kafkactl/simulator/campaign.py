@@ -132,7 +132,7 @@ def quorum_of(asked: Asked) -> tuple[Quorum, str]:
 
 
 def timeouts_of(configs: Mapping[str, int] | None) -> Timeouts:
-    """Return the timeouts of `controller.quorum.*`, Kafka's defaults where none is given."""
+    """Return the timeouts of `controller.quorum.*`, Kafka's defaults if none is given."""
     words = {
         name.removeprefix("controller.quorum.").replace(".", "_"): value for name, value in (configs or {}).items()
     }
@@ -328,7 +328,7 @@ def _head(asked: Asked, quorum: Quorum, release: str, seed: int) -> list[str]:
 def verdict_of(summary: Summary) -> Literal["passed", "failed", "unknown"]:
     """Return `failed` if a run did, `unknown` if runs were not made, else `passed`.
 
-    Where all runs are over and the first failure was not made small, the verdict is known.
+    If all runs are over and the first failure was not made small, the verdict is known.
     """
     if summary.passed < summary.runs:
         return "failed"

@@ -42,7 +42,7 @@ def _leader(condition: Condition, operator: Operator) -> bool:
 
 
 def _serving(world: World) -> Machine | None:
-    """Return the leader, where it can commit: it knows its high watermark and a majority of its voters can reach it."""
+    """Return the leader, if it can commit: it knows its high watermark and a majority of its voters can reach it."""
     leader = world.leader()
     if leader is None or leader.process is None or leader.process.high_watermark < 0:
         return None

@@ -237,7 +237,7 @@ def run_script(quorum: Quorum, steps: Sequence[Step], seed: int, *, traced: bool
 
 
 def run_plan(quorum: Quorum, plan: Sequence[TimedStep], seed: int, *, traced: bool = False) -> Outcome:
-    """Carry out a plan; a statement that cannot be carried out (`kill leader` where none leads) is left out."""
+    """Carry out a plan; a statement that cannot be carried out (`kill leader` if none leads) is left out."""
     return run_in(World(quorum, seed, traced=traced), plan, seed)
 
 

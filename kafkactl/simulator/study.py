@@ -29,7 +29,7 @@ _SECOND: Final = 1_000_000
 ELECTED_US: Final = 60 * _SECOND  # an election that takes longer is counted as none
 GOES_ON_US: Final = 30 * _SECOND  # how long the quorum may take to commit again with the failed node away
 RETURNS_US: Final = 60 * _SECOND  # and once it is back
-# The same where some voter set has no majority that runs. Short, because its nodes ask bootstrap servers for a leader
+# The same if some voter set has no majority that runs. Short, because its nodes ask bootstrap servers for a leader
 # as fast as these answer: from 3.9.1 on a second of it takes tens of thousands of events.
 HOPELESS_US: Final = 10 * _SECOND
 STEP_US: Final = 5 * _SECOND  # what a step sets off is over by then: an election after a removal of the leader included

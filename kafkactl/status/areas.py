@@ -48,7 +48,7 @@ def cluster_status(
 
 
 def _releases(observation: Observation) -> tuple[str, ...]:
-    """Return the releases that nodes run, each with its patch level where this host shows it."""
+    """Return the releases that nodes run, each with its patch level if this host shows it."""
     if isinstance(observation.nodes, NotAsked):
         return observation.releases
     members = observation.nodes.state.members

@@ -1,6 +1,6 @@
 """Nodes of this host, found without being named, and the clusters that they belong to.
 
-The running processes decide, and the usual places only where no node runs. A file that was found is used only if no
+The running processes decide, and the usual places only if no node runs. A file that was found is used only if no
 other user could have planted it. Files belong to one cluster if their disks have its id, or if they name a controller
 in common; a file that cannot be connected with the others is taken as one of another cluster, and the operator chooses.
 """

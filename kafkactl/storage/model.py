@@ -135,7 +135,7 @@ class Source(Protocol):
         ...
 
     def scram_salt(self, position: int) -> bytes:
-        """Return the salt of the SCRAM argument at this position, where the argument names none."""
+        """Return the salt of the SCRAM argument at this position, if the argument names none."""
         ...
 
 
@@ -166,13 +166,13 @@ class DirectoryState(StrEnum):
 class ObservedDirectory:
     """A log directory as seen. `path` is as written in the config, `real_path` with links resolved.
 
-    `device`/`parent_device` are st_dev numbers (of the nearest existing ancestor where the path is missing), and
-    `mount_point` is the real path at which that file system is mounted (or would be found, where the path is
+    `device`/`parent_device` are st_dev numbers (of the nearest existing ancestor if the path is missing), and
+    `mount_point` is the real path at which that file system is mounted (or would be found, if the path is
     missing). `metadata_log` lists `__cluster_metadata-0` (None: absent; empty with
-    `metadata_log_error` where it cannot be listed), `metadata_files` holds the contents of its
+    `metadata_log_error` if it cannot be listed), `metadata_files` holds the contents of its
     0-0 checkpoint and quorum-state, `offset_checkpoints` those of a broker's recovery points, log starts and cleaned
     offsets, by name. `locked_by_process` is True if a running node holds `.lock`, and `lock_holder_pid` then says
-    which process, where the system shows it. `lock_holder_is_node` says whether that is a node of Kafka by its command
+    which process, if the system shows it. `lock_holder_is_node` says whether that is a node of Kafka by its command
     line, None if that is not shown.
     """
 

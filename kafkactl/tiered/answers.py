@@ -133,7 +133,7 @@ class RemoteSegments(TypedDict):
     findings: tuple[Finding, ...]
     assumptions: tuple[str, ...]
     details: str | None
-    """The folder of the tables; None where none was named."""
+    """The folder of the tables; None if none was named."""
 
 
 def record_answer(metadata_partition: int, placed: PlacedRecord, why: str | None) -> RemoteRecord:

@@ -35,7 +35,7 @@ class Listing:
     format: str
     objects: tuple[StoredObject, ...]
     time_ms: int | None = None
-    ends_whole: bool = True  # False where the text ends without a line end
+    ends_whole: bool = True  # False if the text ends without a line end
     written_ms: int | None = None
 
 
@@ -46,7 +46,7 @@ class BucketRead:
     path: str
     format: str
     layout: str | None
-    """None where no key names a segment."""
+    """None if no key names a segment."""
     objects: int
     bytes: int
 

@@ -50,7 +50,7 @@ class Segment:
     those after one of the same broker: the first of a new leader says nothing about the store. `copied_again` says that
     a later base record begins at the same offset. `mapped` and `listed` count the epochs in whose map it is, and in
     which it is known without being mapped. There are millions: what is nearly always the same is not held as objects
-    of its own, and numbers are a row of `SegmentNumbers` where they are not changed by every record.
+    of its own, and numbers are a row of `SegmentNumbers` if they are not changed by every record.
     """
 
     __slots__ = ("_at", "_rare", "_rows", "custom_metadata", "listed", "mapped", "records", "segment_id", "state")
@@ -416,7 +416,7 @@ class EpochState:
         self._last = _BELOW_ALL if last is None else last.start_in(self._number)
 
     def _compact(self) -> None:
-        """Drop the gap where it is as long as what is left, so that a delete costs little in a map of any length."""
+        """Drop the gap if it is as long as what is left, so that a delete costs little in a map of any length."""
         mapped, gone = self._mapped, self._gone
         if gone == len(mapped):
             self._mapped, self._gone, self._last = [], 0, _BELOW_ALL

@@ -239,7 +239,7 @@ def _seen(
 
 
 def _own_log(partition: PartitionCase, broker_id: int) -> ReplicaLog | None:
-    """Return the replica's own log where its leader epochs are known, else the one that the partition is judged by."""
+    """Return the replica's own log if its leader epochs are known, else the one that the partition is judged by."""
     logs = partition.case.view.replica_logs(*partition.key)
     own = [log for log in logs if log.broker_id == broker_id and log.leader_epochs]
     return own[0] if own else partition.replica_log

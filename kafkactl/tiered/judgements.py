@@ -93,7 +93,7 @@ class TieredReport:
     findings: tuple[Finding, ...]
     """Findings of audit and forecast, by severity."""
     forecast: tuple[PartitionForecast, ...] | None
-    """None where no replica is known."""
+    """None if no replica is known."""
     pictures: tuple[Picture, ...]
     """Pictures of selected partitions: the most severe, then the largest."""
     orphan_ages: tuple[OrphanAges, ...]

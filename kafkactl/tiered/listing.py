@@ -27,7 +27,7 @@ _MORE: Final = (
 )  # fmt: skip
 _PARTS: Final = ("Contents", "Versions", "items", "data", "files")  # of a document, each a list of entries
 _FOLDER_PARTS: Final = ("CommonPrefixes", "prefixes")
-# Of a document that is a listing, also where it has no objects.
+# Of a document that is a listing, also if it has no objects.
 _LISTING_MARKS: Final = (*_FOLDER_PARTS, "DeleteMarkers", "RequestCharged", "KeyCount", "IsTruncated")
 _INNER: Final = ("properties", "metadata", "MessageContent")  # of an entry: where its attributes are
 _SAMPLED_LINES: Final = 20

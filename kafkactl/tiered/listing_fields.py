@@ -59,7 +59,7 @@ _TOO_LARGE: Final = 1 << 63
 class ListedVersion(NamedTuple):
     """An entry of a listing: an object, or a version of a key that is not its current object.
 
-    `ordinal` orders the versions of a key where the listing does not mark the latest.
+    `ordinal` orders the versions of a key if the listing does not mark the latest.
     """
 
     key: str

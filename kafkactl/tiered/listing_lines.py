@@ -36,7 +36,7 @@ _FOLDER: Final = re.compile(
 
 class LineForm(NamedTuple):
     """The lines of one tool. `pattern` has the groups key and size, and may have time and storage_class; `parse` is
-    given where a pattern is not enough. `sums` are lines of this tool without an object. If the tool prints a `head`,
+    given if a pattern is not enough. `sums` are lines of this tool without an object. If the tool prints a `head`,
     it also prints an `end`."""
 
     tool: str

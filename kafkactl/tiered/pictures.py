@@ -32,7 +32,7 @@ Ranges = list[tuple[int, int]]
 
 @frozen
 class Lane:
-    """Offsets as ranges [first, last], the nearest joined where there are many."""
+    """Offsets as ranges [first, last], the nearest joined if there are many."""
 
     offsets: int
     ranges_total: int

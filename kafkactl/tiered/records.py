@@ -1,4 +1,4 @@
-"""The records of `__remote_log_metadata` as values, refused where a broker's metadata consumer would stop at them.
+"""The records of `__remote_log_metadata` as values, refused if a broker's metadata consumer would stop at them.
 
 A record whose bytes decode can still be one that no broker can hold: the constructors of Kafka's own classes refuse
 some values, and that ends the consumer like bytes that do not decode. Sources: `RemoteLogMetadataSerde.java`,

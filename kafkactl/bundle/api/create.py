@@ -32,7 +32,7 @@ class BundleResult:
     """A bundle that was written; `file` is None, and nothing written, where not one of its parts could be gathered."""
 
     file: str | None
-    """None, and nothing written, where no part could be gathered."""
+    """None, and nothing written, if no part could be gathered."""
     size: int | None
     sha256: str | None
     include_log: bool

@@ -1,4 +1,4 @@
-"""The metadata logs of a bundle: what they come to, and, where it is asked for, themselves without secrets."""
+"""The metadata logs of a bundle: what they come to, and, if it is asked for, themselves without secrets."""
 
 from __future__ import annotations
 

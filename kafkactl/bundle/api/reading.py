@@ -119,6 +119,6 @@ def has_tiered_records(path: str) -> bool:
 def _unpacked(path: str, folder: str, part: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix=FETCHED) as scratch, open_bundle(path) as bundle:
         if not bundle.names(folder):
-            stored_answer(bundle, part)  # raises with the reason where there is one
+            stored_answer(bundle, part)  # raises with the reason if there is one
             raise InputError(f"the bundle {path} does not contain what {part} was made from", id="bundle-without-log")
         yield str(bundle.extract(folder, Path(scratch)))

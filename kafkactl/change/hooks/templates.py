@@ -17,7 +17,7 @@ COMMAND: Final = "command"
 LOCAL: Final = "local"
 """Names of templates: the operator does it; every verb by a command of the inventory; files of this machine."""
 
-# Compare and swap: the file is replaced in one step, and only where it is what the plan has seen (exit 65 where not).
+# Compare and swap: the file is replaced in one step, and only if it is what the plan has seen (exit 65 where not).
 # The new content comes by stdin and is checked before it is put in place. $1 file, $2 hash before, $3 hash after.
 # The shell may be root's and the folder another user's. So everything is written in a new folder that only this user
 # can write (its parent and owner are checked after entering it, so that no link or other folder took its place), owner
@@ -205,7 +205,7 @@ VARIABLES: Final[Mapping[str, Mapping[str, str | None]]] = {
         "config_in_container": "/etc/kafka/server.properties",
     },
 }  # fmt: skip
-"""The variables of each template with what is taken where the inventory does not give one; None must be given."""
+"""The variables of each template with what is taken if the inventory does not give one; None must be given."""
 
 DERIVED: Final = ("since_s", "since_time")
 """Other forms of `since_ms`: seconds since the epoch, and RFC 3339."""

@@ -61,7 +61,7 @@ def cluster_facts(
     """Return `brokers`, `controllers`, `topics` and `features` of the cluster that these connection arguments name.
 
     Kept for a minute in the user's cache folder, one file a cluster; asked for at most 150 ms at a time, after which
-    the answer is there for the next key press. With the mode `offline` no cluster is asked. Empty where none answers.
+    the answer is there for the next key press. With the mode `offline` no cluster is asked. Empty if none answers.
     """
     if mode == OFFLINE:
         return {}

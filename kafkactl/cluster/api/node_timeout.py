@@ -6,7 +6,7 @@ from typing import Final
 
 NO_LIMIT: Final = float("inf")
 DESCRIBE_MS: Final = 1_200.0
-"""Time in ms that a silent node has where nothing is planned from its silence."""
+"""Time in ms that a silent node has if nothing is planned from its silence."""
 _QUESTIONS = 5  # that are put one after the other before it is known that no node answers
 
 

@@ -113,7 +113,7 @@ class QuorumState:
     """The sources of the leader, the voters and the kraft.version."""
     findings: tuple[Finding, ...] = ()
     leader_out_of_reach: bool = False
-    """No leader answered, and a controller that others follow may lead where it cannot be asked from here."""
+    """No leader answered, and a controller that others follow may lead if it cannot be asked from here."""
 
     @property
     def has_leader(self) -> bool:

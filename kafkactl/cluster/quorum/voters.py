@@ -198,7 +198,7 @@ def parse_host_port(text: str, *, anything_before_host: bool = False) -> tuple[s
 
 
 def _after_anything(text: str) -> tuple[str, str]:
-    """Return host and port after anything, read from the end; no port where there is none.
+    """Return host and port after anything, read from the end; no port if there is none.
 
     Kafka's expression with anything in front of the host takes the square of the text's length.
     """

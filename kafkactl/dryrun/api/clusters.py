@@ -21,7 +21,7 @@ from kafkactl.metadata.io.source import LogFile, LogSource, log_folder, open_sou
 class Cluster:
     """The logs of one cluster. `paths` are as they were given; `name` is what `--cluster-of` made of them.
 
-    `findings` say how it is known that they are of one cluster, where that is not plain.
+    `findings` say how it is known that they are of one cluster, if that is not plain.
     """
 
     paths: tuple[str, ...]

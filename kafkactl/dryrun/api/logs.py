@@ -124,7 +124,7 @@ def _committed(chosen: Chosen, loaded: Loaded) -> int | None:
 
 
 def _voters(loaded: Loaded) -> dict[int, Uuid | None]:
-    """Return the voters by id, with the directory id where the voter set is in the log."""
+    """Return the voters by id, with the directory id if the voter set is in the log."""
     if loaded.image.voters:
         return {voter.node_id: voter.directory_id for voter in loaded.image.voters}
     return dict.fromkeys(loaded.voters)

@@ -82,7 +82,7 @@ def records_table(found: Prediction, facts: Facts | None = None) -> Table:
 
 
 def answer_of(found: Prediction, *, with_records: bool, facts: Facts | None = None) -> PredictionDict:
-    """Return the answer of a prediction, with the records that would be appended where they are asked for."""
+    """Return the answer of a prediction, with the records that would be appended if they are asked for."""
     answer = found.reported
     appended = answer["effects"]["records_appended"]
     if with_records and appended is not None:

@@ -167,7 +167,7 @@ def _without(kind: Kind, broker: int, live: Collection[int]) -> Kind:
 
 
 def _back(kind: Kind, broker: int, live: Collection[int]) -> Kind:
-    """Return a partition after the return of a broker, which leads where it was the last in sync.
+    """Return a partition after the return of a broker, which leads if it was the last in sync.
 
     Every live replica catches up with the leader, as in `broker_return.catch_up`.
     """

@@ -77,7 +77,7 @@ class ShapedController(ActiveController):
     """The controller of such a cluster. `members` has, by topic name and number of a partition, the partitions with its
     shape, as indexes into `all_members`.
 
-    Where an operation takes partitions one by one (`change`, `put`, `apply`), it is about all of the same shape.
+    If an operation takes partitions one by one (`change`, `put`, `apply`), it is about all of the same shape.
     """
 
     def __init__(self, image: Image, facts: Facts) -> None:

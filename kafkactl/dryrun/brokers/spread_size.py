@@ -28,7 +28,7 @@ _VARINT_BITS = 7
 def spread_size(
     operations: Sequence[tuple[Operation, Sequence[int]]], members: Mapping[Key, Sequence[int]], rules: Rules
 ) -> Appended:
-    """Measure operations as `appended.measured` does, where a change represents those of all `members` of its key.
+    """Measure operations as `appended.measured` does, if a change represents those of all `members` of its key.
 
     Each operation has the numbers of changes that were computed together: within these, members are written in the
     order of their numbers, which decides the size of each offset delta.

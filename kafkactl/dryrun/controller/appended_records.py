@@ -93,7 +93,7 @@ class AppendedRecord(TypedDict):
 class Appended:
     """Records that the controller would append to the log.
 
-    `records` are the records themselves as JSON, only where they were asked for.
+    `records` are the records themselves as JSON, only if they were asked for.
     """
 
     count: int

@@ -60,7 +60,7 @@ class ElectionRules:
     elected even when it is dead (KAFKA-19522). `last_known_of_any_loss`: the last known leader is kept whenever a
     partition loses its leader (4.1.1), before that only when the ISR becomes empty. `completes_when`: when a
     reassignment ends. `unclean_by_config`: unclean.leader.election.enable takes effect (3.9 on);
-    before, only a request elects uncleanly. `shrinks_by_target`: up to 3.7 the epoch is also raised where the ISR that
+    before, only a request elects uncleanly. `shrinks_by_target`: up to 3.7 the epoch is also raised if the ISR that
     is aimed at is smaller and the last member stays, as when a leaderless partition's only broker is fenced again.
     """
 

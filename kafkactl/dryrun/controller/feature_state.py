@@ -99,7 +99,7 @@ def _leader(facts: Facts, voters: Collection[int], down: frozenset[int]) -> int 
 
 
 def _as_they_run(image: Image, facts: Facts) -> Image:
-    """Return the image with controllers of the release that was named, where it is not the one that they registered."""
+    """Return the image with controllers of the release that was named, if it is not the one that they registered."""
     registered = [release_of(_ranges(controller).get(METADATA_VERSION)) for controller in image.controllers.values()]
     if not facts.release_named or all(release and release.name == facts.release.name for release in registered):
         return image

@@ -30,7 +30,7 @@ _NO_EPOCH = -1
 
 def checked(image: Image, facts: Facts, brokers: Sequence[int]) -> list[int]:
     """Return the brokers named, once each. Raises InputError `no-brokers-named` if there are none, `too-few-brokers`
-    where the cluster has none, `unknown-broker` where one was never part of this cluster as far as the log shows."""
+    if the cluster has none, `unknown-broker` if one was never part of this cluster as far as the log shows."""
     named = list(dict.fromkeys(brokers))
     if not named and not image.brokers:
         step = "Take a log that reaches to where brokers are registered."
@@ -50,7 +50,7 @@ def checked(image: Image, facts: Facts, brokers: Sequence[int]) -> list[int]:
 
 
 def last_registration(image: Image, facts: Facts, broker_id: int) -> Broker:
-    """Return the registration of a broker, or its last one; where the log no longer holds it, one as far as partitions
+    """Return the registration of a broker, or its last one; if the log no longer holds it, one as far as partitions
     and the other brokers show it."""
     held = image.brokers.get(broker_id) or facts.departed.get(broker_id)
     if held is not None:

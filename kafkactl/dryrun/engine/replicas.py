@@ -114,7 +114,7 @@ def compared(replicas: Sequence[Replica], chosen: int) -> tuple[Finding, ...]:
 def proved(replicas: Sequence[Replica], voters: Mapping[int, Uuid | None]) -> int | None:
     """Return the last offset that these logs prove to be committed; None if they prove none.
 
-    `voters` are the voters' ids, with the directory id where the voter set has one: the log of another directory of
+    `voters` are the voters' ids, with the directory id if the voter set has one: the log of another directory of
     that node is not the voter's.
     """
     logs = [(_voter(replica, voters), lineage_of(replica.index, replica.sound_end)) for replica in replicas]

@@ -215,7 +215,7 @@ def worst_first(answers: Iterable[PredictionDict]) -> list[PredictionDict]:
 
 
 def heaviest(findings: Iterable[Mapping[str, Any]]) -> str:
-    """Return the first of the gravest findings in a few words; "" where there is nothing but remarks.
+    """Return the first of the gravest findings in a few words; "" if there is nothing but remarks.
 
     >>> heaviest([{"severity": "warning", "id": "restart-differs", "subject": "11 things"}])
     'restart-differs: 11 things'

@@ -211,7 +211,7 @@ def _nothing(load: BrokerLoad) -> BrokerLoad:
 
 
 def _chosen(rows: Sequence[Any], weight: Any) -> tuple[list[Any], str]:
-    """Return the heaviest few in the order given, and words where some are left out."""
+    """Return the heaviest few in the order given, and words if some are left out."""
     if len(rows) <= BROKERS:
         return list(rows), ""
     kept = sorted(range(len(rows)), key=lambda place: (-weight(rows[place]), place))[:BROKERS]

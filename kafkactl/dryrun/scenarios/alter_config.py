@@ -184,7 +184,7 @@ def _records(image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, st
 
 
 def _minutes_later(image: Image, changed: Image, facts: Facts, entity: Entity) -> ActiveController:
-    """Return the controller at its next check of leaderless partitions, which elects uncleanly where the change allows
+    """Return the controller at its next check of leaderless partitions, which elects uncleanly if the change allows
     it.
 
     What it would elect without the change is left out. The configuration of another controller counts from the moment

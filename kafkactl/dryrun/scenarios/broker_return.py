@@ -193,7 +193,7 @@ def come_back(
 
     Returns the partitions that it leads as soon as it is unfenced, with no data but that on its own disks, each as it
     was just before. With empty disks it creates its replicas again and reports their directories. If it does so before
-    it is unfenced, it is elected where it was in sync, because nothing in the log shows that the disks are empty. If it
+    it is unfenced, it is elected if it was in sync, because nothing in the log shows that the disks are empty. If it
     does so afterwards, no leader is elected until the next broker is unfenced. Both orders were measured (the first on
     4.0.2 and 4.3.1, the second on 3.9.2 and 4.4.0, on a busy machine); the first is simulated.
     """

@@ -39,8 +39,8 @@ Side: TypeAlias = tuple[frozenset[int], frozenset[int]]  # voters, and those of 
 class ControllerEvent:
     """Event of the controllers: `lose`, `add` or `remove`, at most one of them; `down` do not answer before.
 
-    `cluster_id` is the one that the request would carry, `own_cluster_id` that of the log, where it is known.
-    `observed` is the live quorum, where it was asked; `down` then holds those who were not seen alive, too.
+    `cluster_id` is the one that the request would carry, `own_cluster_id` that of the log, if it is known.
+    `observed` is the live quorum, if it was asked; `down` then holds those who were not seen alive, too.
     """
 
     down: frozenset[int] = frozenset()
@@ -305,7 +305,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """Return the event, on a quorum as it was observed where it was asked."""
+    """Return the event, on a quorum as it was observed if it was asked."""
     seen, own = context.observed, context.cluster_id
     if seen is not None and None not in (seen.cluster_id, own) and seen.cluster_id != own:
         seen = None  # the log is of another cluster than the one that was asked

@@ -63,7 +63,7 @@ def feature_levels(
 
     The verdict is `refused` where Kafka refuses all of it, and where Kafka would accept a change that a blocker speaks
     against (`kafkactl features` refuses that; `accepted_by_kafka` and the records say what Kafka does). `steps` are
-    those of `kafkactl features`, none where it would refuse.
+    those of `kafkactl features`, none if it would refuse.
     """
     unseen = not_alive or {}
     down = down | frozenset(unseen)
@@ -100,7 +100,7 @@ def feature_levels(
 def _quorum_of(image: Image, facts: Facts, voters: Collection[int]) -> tuple[tuple[int, ...], str]:
     """Return the voters and where they were found.
 
-    Controllers that registered stand in where nothing names the voters.
+    Controllers that registered stand in if nothing names the voters.
     """
     found = known_voters(image, facts, voters)
     if found is not None:
@@ -122,7 +122,7 @@ def _conversion_assumed(state: ClusterState, plan: FeaturePlan, source: str) -> 
 
 
 def _of_a_log(finding: Finding) -> Finding:
-    """Return the finding, as a warning where it is about the files of the brokers, which no log holds."""
+    """Return the finding, as a warning if it is about the files of the brokers, which no log holds."""
     if finding.id != "elr-min-insync-unknown":
         return finding
     step = (
@@ -303,7 +303,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """Return the change of levels, on a quorum as it was observed where it was asked."""
+    """Return the change of levels, on a quorum as it was observed if it was asked."""
     request = FeatureRequest(
         operation=asked.operation,
         levels=asked.levels,

@@ -32,7 +32,7 @@ def sizes_of(image: Image) -> dict[str, int]:
 
 @frozen
 class Input:
-    """The last offset that is replayed; the last of the log where it is None."""
+    """The last offset that is replayed; the last of the log if it is None."""
 
     at: int | None = None
 

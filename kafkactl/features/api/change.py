@@ -55,7 +55,7 @@ def observe_for(client: Client, request: FeatureRequest) -> ObservedCluster:
     """Observe the cluster once for this request.
 
     Raises RefusedError if the bootstrap nodes belong to several clusters, UnreachableError as
-    `observe_cluster_state`, and where the leader or the levels could not be asked for: nothing can be planned then.
+    `observe_cluster_state`, and if the leader or the levels could not be asked for: nothing can be planned then.
     """
     client.check_one_cluster()
     view = observe_cluster_state(client)
@@ -78,7 +78,7 @@ def change_features(
     tell: ProgressCallback,
     planned: FeaturePlanFile | None = None,
 ) -> ChangeRun:
-    """Observe, plan, ask the controller for its dry run, and, where nothing prevents it, change and prove.
+    """Observe, plan, ask the controller for its dry run, and, if nothing prevents it, change and prove.
 
     `tell` gets an event for everything that is done. No step is taken that is not in `planned`.
     Raises UnreachableError if nothing was sent yet and the cluster cannot be asked; after that what is not known

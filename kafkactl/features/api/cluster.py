@@ -70,7 +70,7 @@ def feature_request(
 class FeatureChange:
     """A change of levels: as it was planned, and, unless `is_dry_run`, its outcome.
 
-    `results` are the controller's answers, of its own dry run where nothing was sent. `out` is the plan file that was
+    `results` are the controller's answers, of its own dry run if nothing was sent. `out` is the plan file that was
     written, `plan_sha256` the checksum of the one that was written or applied.
     """
 
@@ -137,7 +137,7 @@ class FeatureChange:
 def plan_change(client: Client, request: FeatureRequest, *, planned: FeaturePlanFile | None = None) -> FeatureChange:
     """Plan a change, and ask the active controller for its own dry run. Nothing is changed in the cluster.
 
-    Every blocker is in the result; where a plan file is given (`planned`), also what differs
+    Every blocker is in the result; if a plan file is given (`planned`), also what differs
     from it. Raises UnreachableError if the cluster cannot be observed.
     """
     view = observe_for(client, request)

@@ -30,7 +30,7 @@ Confirm: TypeAlias = Callable[[FeatureChange], Finding | None]
 def save_plan(client: Client, request: FeatureRequest, out: FilePath, *, overwrite: bool = False) -> FeatureChange:
     """Plan a change as `plan_change` does, and write it to `out`, readable by its owner only.
 
-    Nothing is written where the plan is refused or there is nothing to do; `overwrite` replaces an earlier plan.
+    Nothing is written if the plan is refused or there is nothing to do; `overwrite` replaces an earlier plan.
     Raises UnreachableError, also if no node shows the cluster's id, RefusedError `plan-file-exists` and FailedError
     `plan-file-not-written`.
     """

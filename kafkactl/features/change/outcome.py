@@ -1,7 +1,7 @@
 """Outcome of a feature change, from the levels observed afterwards, never from the answer.
 
 A lost answer, a time-out and a controller that resigned with the record on its way all leave it open whether the level
-was written. It is read again, and only where that does not settle it is the outcome called unknown.
+was written. It is read again, and only if that does not settle it is the outcome called unknown.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def resolve(
     """Return the outcome of each change of one request.
 
     `levels` are the finalized levels as the active controller shows them afterwards (level 0 may be left out), None
-    where they could not be read. While an outcome is unknown and `settled` is False it is worth reading again.
+    if they could not be read. While an outcome is unknown and `settled` is False it is worth reading again.
     """
     replies = {result.name: result for result in results}
     return tuple(_resolve_one(change, replies.get(change.name), levels, settled) for change in changes)

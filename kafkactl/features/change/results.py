@@ -39,7 +39,7 @@ class FeatureResult:
     name: str
     reply: Reply
     error_code: int | None
-    """None where no answer came, or none that speaks of this feature."""
+    """None if no answer came, or none that speaks of this feature."""
     message: str
 
     @property
@@ -67,7 +67,7 @@ def read_response(names: Iterable[str], version: int, body: Mapping[str, Any]) -
     """Return the result of each requested feature in an UpdateFeatures answer, wherever the answer contains it.
 
     A code at the top counts for every feature without a code of its own. A feature that is mentioned nowhere is
-    accepted where the version has no results (v2) and the top says 0, and unclear otherwise.
+    accepted if the version has no results (v2) and the top says 0, and unclear otherwise.
     """
     top, answers = int(body["ErrorCode"]), {result["Feature"]: result for result in body.get("Results") or ()}
     results = []

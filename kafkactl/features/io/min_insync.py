@@ -28,7 +28,7 @@ _TOPICS_AT_ONCE: Final = 1000
 
 
 def with_min_insync(client: Client, view: ObservedCluster, request: FeatureRequest) -> ObservedCluster:
-    """Return the view with min.insync.replicas where the request turns eligible leader replicas on; else as it is."""
+    """Return the view with min.insync.replicas if the request turns eligible leader replicas on; else as it is."""
     if not request.levels.get(ELR_VERSION) or view.state.level(ELR_VERSION):
         return view
     return changed(view, state=changed(view.state, min_insync=observe_min_insync(client, view)))

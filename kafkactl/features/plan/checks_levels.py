@@ -1,6 +1,6 @@
 """Checks of a feature change against the rules of levels: direction, loss, dependencies, what may not be mixed.
 
-Order and meaning follow `FeatureControlManager.updateFeatures`; where a release does not check what it should (3.9 and
+Order and meaning follow `FeatureControlManager.updateFeatures`; if a release does not check what it should (3.9 and
 dependencies, every release and a metadata.version lowered beneath another feature) it is checked here.
 """
 

@@ -2,7 +2,7 @@
 
 kraft.version=1 turns a static quorum into a dynamic one permanently. It was observed after an answer that said
 "failed for all features" (4.3.1, with another feature in the request), and to be answered as done where nothing
-happened (4.0.2). So it travels alone, on request only, and not where the release does not mean it.
+happened (4.0.2). So it travels alone, on request only, and not if the release does not mean it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Invariant: what is sent is what was reviewed. The file says what was asked for, which levels the cluster had, and every
 change and step that followed. Applying it plans again from the cluster as it is now; the steps that come out have to be
-those of the file, or the last of them where the first were taken already.
+those of the file, or the last of them if the first were taken already.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def read_plan(data: bytes, *, file: str) -> FeaturePlanFile:
 
 
 def as_planned(plan: FeaturePlan, file: FeaturePlanFile | None) -> FeaturePlan:
-    """Return the plan, with no step and a blocker where it is not what is left of the file's plan.
+    """Return the plan, with no step and a blocker if it is not what is left of the file's plan.
 
     None: any plan is.
     """

@@ -203,7 +203,7 @@ def _contexts_exposure(target: Target) -> Iterable[Finding]:
 def check_cluster_id(client: Client, expected: str | None) -> None:
     """Make sure that the cluster that answers has this id (None: any), before anything is changed.
 
-    Raises RefusedError `cluster-id-mismatch`; UnreachableError where no node reports the cluster's id.
+    Raises RefusedError `cluster-id-mismatch`; UnreachableError if no node reports the cluster's id.
     """
     if expected is None:
         return

@@ -73,7 +73,7 @@ def record_history(place: LogPlace, subject: str, name: str | int, *, partition:
     """Return the records about a `topic` (name or id), `broker`, `controller`, `config` (topic:NAME …), `user`,
     `feature` or `acl`; `partition` limits those about a topic.
 
-    Where the log does not begin at offset 0, the snapshot that replaces what was before is read first. Nothing is
+    If the log does not begin at offset 0, the snapshot that replaces what was before is read first. Nothing is
     read before `events` is iterated over, which raises InputError and UnreachableError. Raises ValueError for another
     subject, and for a partition of something that is not a topic.
     """

@@ -65,7 +65,7 @@ class LogEnd:
     def finding(self, snapshot_end: int | None, wanted: int | None = None) -> Finding | None:
         """Return the finding about records left out of the state, None for a log without a cut.
 
-        `snapshot_end` is the end offset of the snapshot that the state begins with. Where it is not below the cut, the
+        `snapshot_end` is the end offset of the snapshot that the state begins with. If it is not below the cut, the
         state is that of the snapshot; nothing is lost if no record after it can be read. `wanted` is the offset whose
         state was asked for.
         """

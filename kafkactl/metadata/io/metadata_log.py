@@ -2,7 +2,7 @@
 
 Nothing here writes, waits or raises: a file that cannot be read is part of the answer. A log that a running node
 appends to is read up to the size that it has when it is opened. What such a node deletes after the folder was listed
-is still read where that is possible (`deleted`), and else left out.
+is still read if that is possible (`deleted`), and else left out.
 """
 
 from __future__ import annotations

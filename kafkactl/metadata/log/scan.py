@@ -64,7 +64,7 @@ class Stop:
     impossible length), `magic` (`magic` says which; `crc_matches` whether the CRC, which does not cover the magic, is
     right), `crc`. `position` is where the bad batch begins, and
     `lost_bytes` how much stands from there to the end of the file; `zeros` is True if all that was observed of it is
-    zero, `control` where the cut batch says that it holds control records.
+    zero, `control` if the cut batch says that it holds control records.
     """
 
     reason: str

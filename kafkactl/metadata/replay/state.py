@@ -143,7 +143,7 @@ class State:
         """Return the state as a value. A replay can continue from it; parts of the value are then copied before they
         change.
 
-        `topics` are the state's, where they are a value already.
+        `topics` are the state's, if they are a value already.
         """
         if topics is None:
             topics = {(id := Uuid(raw)): _frozen_topic(id, topic) for raw, topic in self.topics.items()}

@@ -102,7 +102,7 @@ class NodeLog:
     def place(self) -> tuple[int, int]:
         """Return the rank of the node's log in its cluster: epoch, then end offset of the valid part.
 
-        That is of the log, or of the newest sound snapshot where it lies beyond (Raft's rule for elections).
+        That is of the log, or of the newest sound snapshot if it lies beyond (Raft's rule for elections).
         """
         snapshot = self.facts.latest_snapshot
         log = self.kept.last_epoch, self.kept.end_offset

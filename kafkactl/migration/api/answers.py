@@ -34,7 +34,7 @@ class ObservedNode(TypedDict):
     id: int
     role: Role
     alive: bool | None
-    """True if it answered; None where it is not its own port that did."""
+    """True if it answered; None if it is not its own port that did."""
     kafka_version: str | None
     mode: Mode | None
     config: bool
@@ -153,7 +153,7 @@ class MigrateRender(TypedDict):
 
     outcome: RenderOutcome
     folder: str | None
-    """None where nothing was written."""
+    """None if nothing was written."""
     manifest: str | None
     inputs: list[RenderInput]
     files: tuple[RenderedFile, ...]
@@ -191,6 +191,6 @@ class MigratePlan(TypedDict):
     steps: tuple[Step, ...]
     restarts: Restarts
     prediction: CopySizes | None
-    """The copy; None where it is done, or no tree was observed."""
+    """The copy; None if it is done, or no tree was observed."""
     consequences: tuple[str, ...]
     findings: tuple[Finding, ...]

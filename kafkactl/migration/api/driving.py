@@ -43,7 +43,7 @@ class DriveOptions:
 
     `gate_interval_ms` is the time between the two observations that a gate has to pass, `gate_timeout_ms` how long it
     is waited for (None: 10 minutes, and for the copy three times the predicted time). `accepted` as in `check`.
-    `accept_observed` continues from what is observed where the journal has another situation. `hand_edits` is
+    `accept_observed` continues from what is observed if the journal has another situation. `hand_edits` is
     refuse, carry or overwrite, or such words for single nodes (`carry@broker-1,overwrite@controller-3001`).
     `rendered` is a folder of `render` whose files are used.
     """

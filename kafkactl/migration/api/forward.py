@@ -50,7 +50,7 @@ def run(
     """Migrate a cluster from ZooKeeper to KRaft, up to the state `until` (M2 to M8): observe, check, apply one step.
 
     A run that was interrupted is resumed by the next. It never finalizes. `on_event` gets the progress, `on_request`
-    what the operator is asked to do where the inventory has no hook. Raises UnreachableError if nothing was
+    what the operator is asked to do if the inventory has no hook. Raises UnreachableError if nothing was
     observed and nothing touched, RefusedError `concurrent-migration-run`.
     """
     options = options or DriveOptions()

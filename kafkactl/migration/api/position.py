@@ -71,7 +71,7 @@ class MigrationStatus:
     """Findings about what is wrong, not known, or left over."""
     next_step: Step | None
     journal: JournalSummary | None
-    """None where no journal was given, or none is there."""
+    """None if no journal was given, or none is there."""
     has_problems: bool
     lacks: Lacking | None
 

@@ -46,7 +46,7 @@ class RenderedFile:
 
     made: Rendered
     path: str | None
-    """Within the folder; None where it was not made or not written."""
+    """Within the folder; None if it was not made or not written."""
     diff: str | None
     """Changes from the phase before, without secrets."""
 

@@ -43,7 +43,7 @@ _WRITTEN_BY_CONTROLLERS: Final = (
     "/kafka-acl",
     "/cluster",
 )
-_SERVER_LIMIT: Final = 0xFFFFF  # jute.maxbuffer of a ZooKeeper server where it is not set
+_SERVER_LIMIT: Final = 0xFFFFF  # jute.maxbuffer of a ZooKeeper server if it is not set
 _CLIENT_LIMIT: Final = 4 << 20  # the same of Kafka's client (KafkaZkClient)
 _PART: Final = 0.8
 _CHILD_BYTES: Final = 4  # next to its name

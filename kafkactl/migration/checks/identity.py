@@ -114,7 +114,7 @@ def _versions(case: CheckCase) -> Said:
             versions=[str(version) for version in distinct],
         )
     for version in distinct:
-        # Where the patch is not known, only what every patch lacks is reported.
+        # If the patch is not known, only what every patch lacks is reported.
         at = numbers_of(version)
         nodes = [node.name for node, running in known if running == version]
         if not migration_rules(at).migrates:

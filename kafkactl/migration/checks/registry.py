@@ -71,7 +71,7 @@ def check(
     """Return all findings, by severity and check, each with `check` in its evidence.
 
     `accepted` are ids of findings and questions (ids.py): their warnings become info with `accepted` in their evidence.
-    `evidence` is that of the observation, where it was gathered already. Never raises for what was observed.
+    `evidence` is that of the observation, if it was gathered already. Never raises for what was observed.
     """
     return check_case(case_of(observation, evidence), accepted=accepted)
 

@@ -35,7 +35,7 @@ from kafkactl.migration.zktree.znode import Hidden
 _IBP: Final = "inter.broker.protocol.version"
 # What Kafka cannot read, by the finding of the tree: the entity that is lost with it.
 _UNREADABLE: Final = {
-    "broken-config-znode": CLIENT_QUOTA,  # those of topics and brokers are reported where they are compared
+    "broken-config-znode": CLIENT_QUOTA,  # those of topics and brokers are reported if they are compared
     "config-znode-ignored": CLIENT_QUOTA,
     "quota-not-a-number": CLIENT_QUOTA,
     "broken-scram-credential": SCRAM,
@@ -104,7 +104,7 @@ class CompareFacts:
 
 @frozen
 class Comparison:
-    """The answer. `compared` is false where one of the sides is not there, and then nothing is equal or different."""
+    """The answer. `compared` is false if one of the sides is not there, and then nothing is equal or different."""
 
     phase: Phase
     compared: bool

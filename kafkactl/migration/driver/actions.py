@@ -34,7 +34,7 @@ _GONE: Final = frozenset({"gone", "inactive", "stopped", "dead", "failed", "exit
 class Applied:
     """The result of an action. `asked`: an operator was asked, and only the gate can show when it is done.
 
-    `finding` says what is wrong where it is; `unknown` that it is not known whether it happened; `came_up` that its
+    `finding` says what is wrong if it is; `unknown` that it is not known whether it happened; `came_up` that its
     gate was open before anything was done. `evidence` is for the journal.
     """
 
@@ -71,7 +71,7 @@ def read_file(world: MigrationPort, place: Place) -> tuple[bytes | None, Finding
 
 
 def put_file(world: MigrationPort, place: Place, content: bytes, *, before: bytes | None, copy: str = "") -> Applied:
-    """Swap the node's file, where it is still `before` (None: where there is none), and read it back.
+    """Swap the node's file, if it is still `before` (None: if there is none), and read it back.
 
     `copy` is where an operator finds the new file.
     """
@@ -182,7 +182,7 @@ def wipe_disk(world: MigrationPort, place: Place, *, metadata_dir: str, cluster_
 def stop_controllers(
     world: MigrationPort, places: Iterable[Place], *, policy: MigrationWaitPolicy, waits: Waits = in_silence
 ) -> Applied:
-    """Stop every controller, and keep it from coming back where a hook can."""
+    """Stop every controller, and keep it from coming back if a hook can."""
     every, asked = tuple(places), False
     for place in every:
         if world.has_hook(Verb.DISABLE, place.node):

@@ -3,7 +3,7 @@
 Only the first step of a plan is ever taken, on the strength of what was just observed. It is in the journal before
 anything is touched, and done there when its gate was observed. So a run that is killed anywhere is resumed by the next
 one, which observes and plans; nothing here decides what is safe. What is seen and what the journal remembers have to
-agree: where they do not, nothing is touched, and both are shown.
+agree: if they do not, nothing is touched, and both are shown.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def run_migration(
     """Take the steps of `plan` one by one to its end, or until `is_there` says so of the observed state.
 
     `guard` says what stops a step, confirmed in two observations; `ask` lets an operator refuse it (a barrier).
-    `accept_observed` resumes from what is seen where the journal remembers something else. Raises UnreachableError
+    `accept_observed` resumes from what is seen if the journal remembers something else. Raises UnreachableError
     if nothing was seen at all, and nothing touched.
     """
     way = _Way(plan=plan, goal=goal, identity=identity, until=until, is_there=is_there, accept_observed=accept_observed)
@@ -368,7 +368,7 @@ class MigrationJourney(Journey[ObservedMigration, StepPlan, Step, Applied]):
                 self._wait_for_zookeeper(error)
 
     def _gate(self, step: Step, *, asked: bool, limit_ms: int | None = None) -> Finding | None:
-        """Wait until a step's gate was seen open twice; the reason where it stays closed."""
+        """Wait until a step's gate was seen open twice; the reason if it stays closed."""
         key = (step.action.value, step.target)
         if key[0] in WITHOUT_OBSERVATION or is_blind(self.context, step, asked=asked):
             self.seen_done.add(key)
@@ -410,7 +410,7 @@ class MigrationJourney(Journey[ObservedMigration, StepPlan, Step, Applied]):
 
         A process supervisor may start the node within that minute.
 
-        A situation that stops a run is such a thing where the plan knows a next step from it. A rollback stops the
+        A situation that stops a run is such a thing if the plan knows a next step from it. A rollback stops the
         controllers itself, in the copy too.
         """
         if route.state == State.M5:

@@ -2,7 +2,7 @@
 
 A broker names its cluster to every client (DescribeCluster, from 2.8 on). A controller does so from 3.7 on; any
 controller refuses a Fetch that names another cluster than its own (KIP-595). A node describes only its own
-configuration, and names itself where it is asked for another's; controllers do so from 3.7 on, and before only the
+configuration, and names itself if it is asked for another's; controllers do so from 3.7 on, and before only the
 leader is known by its DescribeQuorum answer (`quorum_visit`).
 """
 

@@ -81,7 +81,7 @@ def _wipe(node: InventoryNode, request: Request) -> HookRun:
     if path.exists():
         path.rename(path.with_name(f"{path.name}{_PUT_ASIDE}{request.seq}"))
     if path.parent.is_dir():
-        sync_folder(path.parent)  # also where a run that was killed has put it aside
+        sync_folder(path.parent)  # also if a run that was killed has put it aside
     return done_locally()
 
 

@@ -30,7 +30,7 @@ def save_observation(folder: str, captured: CapturedMigration, *, include_secret
     """Write the captured observation into a new or empty folder.
 
     Raises RefusedError `observation-folder-in-use`, FailedError `observation-not-written`, and what reading the logs
-    raises. Nothing is left of it where it fails.
+    raises. Nothing is left of it if it fails.
     """
     place = Path(folder)
     check_free(place)

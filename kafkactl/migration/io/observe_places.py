@@ -196,7 +196,7 @@ def _ids_and_paths(lines: Iterable[str]) -> tuple[PartitionIds | None, list[str]
     """Return the ids that a hook printed, None if it prints no partition.metadata at all, and the lines that are paths.
 
     A hook prints the path of each partition.metadata, and after a colon the line with the id (`grep -H`); the word
-    `incomplete` where it could not read all of them.
+    `incomplete` if it could not read all of them.
     """
     paths: list[str] = []
     named: dict[str, str | None] = {}

@@ -27,7 +27,7 @@ class Holder:
     user: str
     host: str
     pid: int
-    """0 where the lock does not say."""
+    """0 if the lock does not say."""
     since_ms: int
     journal: str
     file: str

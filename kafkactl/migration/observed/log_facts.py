@@ -50,7 +50,7 @@ class RegistrationEvent:
     id: int
     what: str
     epoch: int
-    migrating: bool | None = None  # None where the record does not say
+    migrating: bool | None = None  # None if the record does not say
     at_ms: int | None = None  # by the controller's clock; of one in a snapshot, that of the snapshot
 
 

@@ -132,7 +132,7 @@ class NodeSeen:
     """A node. `config` is `config_text` read as Java reads properties; passwords in it may be `<redacted>`.
 
     `alive` says whether it answered, `mode` as its own answers show it. `metrics` are by name, as in
-    `ZkMigrationState`. `strays` are the `*-stray` directories on its disks, where they could be listed. `address` is
+    `ZkMigrationState`. `strays` are the `*-stray` directories on its disks, if they could be listed. `address` is
     where it was asked, and `identity` who answered there: None if the observation was made without that question.
     `directories` are its log directories that were listed, None if none could be: an empty disk is a known one.
     `partition_ids` are the topic ids in its partition folders, None if they were not read.
@@ -182,7 +182,7 @@ class Observation:
 
     `connect` and `chroot` are those of zookeeper.connect, the chroot "" or with a slash before it. `logs` are by the id
     of the controller whose disk they are from. `cluster_id` is the one that the inventory names. `servers` are those of
-    zookeeper.connect, None if they were not asked. `mirror` is known where the dual write was seen behind changes in
+    zookeeper.connect, None if they were not asked. `mirror` is known if the dual write was seen behind changes in
     the log. `lock` is that of the migration's driver, None if it was not read. `findings` say what of the
     observation could not be read.
     """

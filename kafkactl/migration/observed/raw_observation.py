@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 @frozen
 class RawNode:
-    """A node as the file has it. `quorum_error` is why there is no answer: `closed` where the node hung up."""
+    """A node as the file has it. `quorum_error` is why there is no answer: `closed` if the node hung up."""
 
     id: int
     role: Role

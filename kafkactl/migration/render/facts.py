@@ -1,6 +1,6 @@
 """Facts of all configuration files of a cluster that rendering one file needs.
 
-Invariant: a value is taken over from other nodes only where those nodes agree on it. Where they do not, or do not say,
+Invariant: a value is taken over from other nodes only where those nodes agree on it. If they do not, or do not say,
 there is a finding and no value: nothing is guessed.
 """
 
@@ -194,7 +194,7 @@ class _AgreedValues:
         if not keys:
             self.same(controllers, BOOTSTRAP)
             return None
-        # Where a file has both, Kafka takes the voters.
+        # If a file has both, Kafka takes the voters.
         value = self.same(controllers, keys[-1])
         return None if value is None else (keys[-1], value)
 

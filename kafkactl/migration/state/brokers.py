@@ -26,7 +26,7 @@ _BROKER_IDS: Final = "/brokers/ids/"
 class BrokerEvidence:
     """Evidence about one broker; None is what was not observed.
 
-    `in_zookeeper`: it has a znode. `registration` is None for none, and where no log was seen (`registered` None).
+    `in_zookeeper`: it has a znode. `registration` is None for none, and if no log was seen (`registered` None).
     `ready` is tag 3, `observer` whether the quorum's leader names it. `mode` is how it runs by its own answers,
     `file_mode` how it would run with the file on its disk. `has_replicas`: some topic names it.
     """

@@ -420,7 +420,7 @@ def cluster_time_ms(observation: Observation, log: LogFacts | None) -> int:
 
     Znodes are dated by ZooKeeper's servers. The observer may have a clock that is hours off; the leader of
     the quorum dates its own place in DescribeQuorum with its time of answering, and writes a no-op twice a second. Its
-    answer comes immediately after the tree; the log may be read much later, where a node or a hook is slow.
+    answer comes immediately after the tree; the log may be read much later, if a node or a hook is slow.
     """
     quorum = observation.quorum
     times_ms = (

@@ -104,7 +104,7 @@ class ObservedDict(TypedDict):
     log: LogDict | None
     dual_write: DualWriteDict
     soak: SoakDict | None
-    """None outside of M8, and where no log dates it."""
+    """None outside of M8, and if no log dates it."""
     brokers: list[BrokerDict]
     controllers: list[ControllerDict]
 

@@ -1,7 +1,7 @@
 """Checks of one reading of the ZooKeeper tree, for a migration and for its rollback.
 
 C-31, C-34 to C-36, C-38, C-58 and the epoch gate. Each check is a function from the tree to findings; none knows the
-phase, so each speaks only where the tree alone decides. Sources: metadata `KRaftMigrationDriver`
+phase, so each speaks only if the tree alone decides. Sources: metadata `KRaftMigrationDriver`
 (broker checks), `ZkMigrationLeadershipState`, core `PartitionStateMachine` (KAFKA-20488); measured on 3.9.2.
 """
 

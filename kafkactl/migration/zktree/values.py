@@ -1,4 +1,4 @@
-"""Values of Kafka's znodes. The image's own class is used where it has the same entity.
+"""Values of Kafka's znodes. The image's own class is used if it has the same entity.
 
 Numbers of resource types, operations and so on are those of the wire (`clients/.../resource`, `clients/.../acl`).
 Layouts: core `kafka/zk/ZkData.scala` of 3.9.
@@ -133,11 +133,11 @@ class ZkReassignment:
 class KafkaTree:
     """A ZooKeeper cluster's metadata. None and empty mean that it is not there or cannot be read; see the findings.
 
-    `knows_brokers` is false where the tree does not show `/brokers/ids`: that no broker is there says nothing then.
+    `knows_brokers` is false if the tree does not show `/brokers/ids`: that no broker is there says nothing then.
     Configs are by entity, "" for the default; their password values are unchanged (encrypted, or in plain where
     no encoder secret is set). `pending_deletions` are the topics in `/admin/delete_topics`; `notifications` counts
     the znodes of each kind that wait to be read. `hidden` are the paths whose data the observation does not show, and
-    after a blank the key of a config where only its value is not shown; `hidden_scram` the credentials among them.
+    after a blank the key of a config if only its value is not shown; `hidden_scram` the credentials among them.
     """
 
     cluster_id: str | None = None

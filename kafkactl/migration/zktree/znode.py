@@ -1,7 +1,7 @@
 """A znode as a value, and the lines of `zk.jsonl.gz` that keep one each.
 
 Invariant: what a file does not say is unknown, not wrong; a line that cannot be read is reported, and only it is lost.
-Data may be hidden: `<redacted>` where secrets were taken out, `<no-permission>` where the observer was not let in.
+Data may be hidden: `<redacted>` where secrets were taken out, `<no-permission>` if the observer was not let in.
 Data and ACL ids never appear in a repr, for both may hold secrets.
 """
 
@@ -27,7 +27,7 @@ MOST_ZNODES: Final = 2_000_000
 MOST_UNPACKED_BYTES: Final = 1 << 30
 MAX_LINE_BYTES: Final = 8 << 20  # above what any jute.maxbuffer in use lets through
 # What a file may become is bounded by its size, too. A znode takes 15 to 35 bytes of the file of a real tree, and 5.4
-# where all partitions were made at one moment, which is 72 times as large unpacked. `migrate observe` leaves out the
+# if all partitions were made at one moment, which is 72 times as large unpacked. `migrate observe` leaves out the
 # parent of every partition's state, so that one line means two znodes.
 _BYTES_A_ZNODE: Final = 2
 _ALWAYS_ZNODES: Final = 10_000
@@ -73,7 +73,7 @@ class ZnodeAcl:
 class Znode:
     """A znode: its data and what ZooKeeper's Stat says. Times in milliseconds since the epoch.
 
-    `data` is None for null data (which is not empty data) and where it is `hidden`. `ephemeral_owner` is the
+    `data` is None for null data (which is not empty data) and if it is `hidden`. `ephemeral_owner` is the
     session of an ephemeral znode, 0 for a persistent one. `untold` names the numbers that a file leaves out: the 0 that
     each means is unknown.
     """

@@ -1,7 +1,7 @@
 """Consequences of a change of a feature's level, as text for the operator, and whether it can be undone.
 
 Facts are in schemas/features/*.toml (`about`, `effects`, `off`, `loses`). A downgrade of metadata.version is safe
-where no level that is left changed metadata, and Kafka has no other: the lossy one was never built
+if no level that is left changed metadata, and Kafka has no other: the lossy one was never built
 (`MetadataVersion.checkIfMetadataChanged`, KIP-1155 is a draft). kraft.version knows one direction. Every other feature
 may go down freely.
 """

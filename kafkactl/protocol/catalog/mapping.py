@@ -91,7 +91,7 @@ def parse_feature_level(release: Release, argument: str) -> tuple[str, int]:
     """Read `NAME=LEVEL` as the release's `feature-dependencies` does; the level is an integer of 16 bits.
 
     4.2 on cuts at the first `=` and ignores blanks around both parts; 4.0 and 4.1 ignore trailing `=` and nothing
-    else, and die of a stack trace where there are not two parts. Raises InputError `invalid-feature-argument`.
+    else, and die of a stack trace if there are not two parts. Raises InputError `invalid-feature-argument`.
     """
     parts = _PARTS[release.feature_argument_rule](argument)
     if len(parts) != 2:

@@ -1,7 +1,7 @@
 """Kafka's releases as a table: what a node of that release expects on its disks and what its tool accepts.
 
 Invariant: no rule of ours asks for a release number. It asks for a field of `Release`, and
-schemas/features/releases.toml says which releases have it, to the patch where that is known. A new release is one row
+schemas/features/releases.toml says which releases have it, to the patch if that is known. A new release is one row
 there.
 """
 
@@ -39,7 +39,7 @@ class Release:
 
     Naming
       name: `4.3`. version_text: what was asked for, `4.3` or `4.3.1`. patch: the patch whose rules these are, the
-      newest known one where none was asked for. newest_patch: the newest patch known to kafkactl.
+      newest known one if none was asked for. newest_patch: the newest patch known to kafkactl.
 
     metadata.version (levels)
       lowest_supported_level, production_level: the range that a node advertises. testing_level: the newest level that
@@ -49,14 +49,14 @@ class Release:
       unstable_raises_default: with that switch on, `format` without a release takes testing_level.
       words_unknown, words_unstable, words_too_old, words_before_levels: what the release's tool says of a release
       version that it does not understand or refuses; words_unmapped: of one not understood in version-mapping.
-      uses_inter_broker_protocol: an explicit inter.broker.protocol.version is the release where none is given (3.x).
+      uses_inter_broker_protocol: an explicit inter.broker.protocol.version is the release if none is given (3.x).
 
     Disks
       layout: 1 meta.properties without directory.id, bootstrap.checkpoint everywhere; 2 with directory.id; 3 the first
       checkpoint where voters are given (KIP-853); 4 everything in the first checkpoint, controllers only (KIP-1170).
       quorum_state_version: the newest data_version of quorum-state that it can read.
       reads_unused_bootstrap_checkpoint: a bootstrap.checkpoint whose metadata.version is too low for the node stops
-      it even where the metadata log is not empty (KAFKA-19192, fixed in 4.0.1).
+      it even if the metadata log is not empty (KAFKA-19192, fixed in 4.0.1).
 
     Quorum
       auto_join: a controller with controller.quorum.auto.join.enable adds itself to the voters (KIP-853, 4.2 on).
@@ -89,7 +89,7 @@ class Release:
 
     Commands
       mapping_commands: version-mapping and feature-dependencies exist (4.0 on). feature_argument_rule: how the latter
-      reads NAME=LEVEL: `exact` (a stack trace where there are not two parts) or `trimmed` (4.2 on).
+      reads NAME=LEVEL: `exact` (a stack trace if there are not two parts) or `trimmed` (4.2 on).
     """
 
     name: str
@@ -183,7 +183,7 @@ def known_releases() -> tuple[Release, ...]:
 
 
 def newest_release() -> Release:
-    """Return the newest release known: what `kafkactl` assumes where no version is named."""
+    """Return the newest release known: what `kafkactl` assumes if no version is named."""
     return find_release(release_names()[-1])
 
 

@@ -14,7 +14,7 @@ class StartRules:
     """Differences between the starts of two releases.
 
     Directories
-      names_raft_failure: SharedServer logs a failure of its own where the raft layer cannot start.
+      names_raft_failure: SharedServer logs a failure of its own if the raft layer cannot start.
       meta_properties_compared_as_written: the files of several directories are compared word by word, not by fields.
       reserved_word: how "reserved" is spelled in the refusal of a directory.id.
       locks_metadata_directory: a metadata directory that stands apart, or has no broker, is locked for itself.
@@ -38,7 +38,7 @@ class StartRules:
     Log and snapshots
       raft_reads_records: the raft layer decodes every record, so what is broken stops the node before the replay.
       waits_at_unknown_record: a broker that cannot read a record waits indefinitely and does not exit.
-      reads_every_snapshot: a snapshot is read also where the log begins at offset 0.
+      reads_every_snapshot: a snapshot is read also if the log begins at offset 0.
       first_checkpoint_is_snapshot: the 0-0 checkpoint is loaded as any other snapshot.
       loader_gets_first_checkpoint: the metadata loader gets the 0-0 checkpoint, and needs its first batch.
       first_checkpoint_without_voters: voters in the 0-0 checkpoint cannot be filed.

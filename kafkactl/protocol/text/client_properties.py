@@ -2,7 +2,7 @@
 
 Rule: which keys there are, and of what type, is data (schemas/config/client.json, checked against the jars); values
 are read as clients' `ConfigDef.parseType` reads them: blanks around them go, passwords included. A key that Kafka does
-not know is a warning, as there; so is one that Kafka uses and kafkactl cannot. No error shows a value: where a line
+not know is a warning, as there; so is one that Kafka uses and kafkactl cannot. No error shows a value: if a line
 break or a quotation mark is lost, any of them holds a login.
 """
 
@@ -49,7 +49,7 @@ class ClientProperties:
     findings: tuple[Finding, ...]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the value of a key, or the default where it is not given."""
+        """Return the value of a key, or the default if it is not given."""
         return self.values.get(name, default)
 
 

@@ -61,7 +61,7 @@ class ConfigProvider:
 
 
 Resolve = Callable[[ConfigProvider, str, str], str]
-"""(provider, path, key) -> value. Raises LookupError, with the reason in words, where it cannot tell."""
+"""(provider, path, key) -> value. Raises LookupError, with the reason in words, if it cannot tell."""
 
 
 @frozen

@@ -75,7 +75,7 @@ def _behind(lines: Sequence[tuple[str, str]], at: int) -> int:
 def _behind_comment(lines: Sequence[tuple[str, str]], entries: dict[int, Entry], at: int) -> int:
     """Return the index after the lines that a comment would join if it were none, up to Kafka's next own setting.
 
-    Java ends a comment at the line's end, also after a backslash. So where only the first line of a setting was made a
+    Java ends a comment at the line's end, also after a backslash. So if only the first line of a setting was made a
     comment, its value is left as keys of its own.
     """
     behind = at + 1

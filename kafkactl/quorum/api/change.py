@@ -77,7 +77,7 @@ def conversion() -> Goal:
 
 
 def reassignment(target: str, *, overrides: Iterable[str] = (), max_lag: int = 1_000, replan: bool = False) -> Goal:
-    """Return the goal that these are the voters: `1,2,3`, where a directory matters `3@DIRECTORY_ID`.
+    """Return the goal that these are the voters: `1,2,3`, if a directory matters `3@DIRECTORY_ID`.
 
     `replan` continues where another operator or process changed the voters meanwhile. Raises InputError.
     """
@@ -193,7 +193,7 @@ def _change(
             planned = plan_only(world, goal, clock=clock.SystemClock(), policy=policy)
             if planned.outcome is not Outcome.PLANNED:
                 if planned.before is not None and planned.before.cluster_id is not None:
-                    _check_cluster(cluster_id, planned.before.cluster_id)  # why it does not fetch, where it does not
+                    _check_cluster(cluster_id, planned.before.cluster_id)  # why it does not fetch, if it does not
                 return QuorumChange(result=planned)
         _check_cluster(cluster_id, world.cluster_id)
         path = journal or journal_path(SUBJECT, world.cluster_id)
@@ -233,7 +233,7 @@ def _check_cluster(expected: str | None, found: str) -> None:
 def survivable(result: ChangeResult, zones: Mapping[int, str]) -> tuple[Forecast, ...]:
     """Return the failures that the quorum survives now and after each pending step: the answer's field `forecast`.
 
-    `zones` names, by node id, where a controller runs.
+    `zones` names, by node id, the place in which a controller runs.
     """
     pending = [step for step in result.steps if step.state.value == "pending"]
     after = result.after

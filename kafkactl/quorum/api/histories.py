@@ -44,7 +44,7 @@ def check_histories(state: QuorumState, disks: Sequence[DiskSeen], client: Clien
 
 
 def without_return(findings: Sequence[Finding], disks: Sequence[DiskSeen]) -> Iterator[Finding]:
-    """Yield the findings; the advice to bring a voter back is left out where its disk holds another history."""
+    """Yield the findings; the advice to bring a voter back is left out if its disk holds another history."""
     other = {finding.subject.removeprefix("log ") for finding in findings if finding.id in CONTRADICTIONS}
     paths = {f"controller {disk.node_id}": disk.path for disk in disks if disk.path in other}
     for finding in findings:

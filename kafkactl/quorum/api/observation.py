@@ -204,7 +204,7 @@ def describe(
 def _with_lives(observer: QuorumObserver, state: QuorumState, watch_ms: float) -> QuorumState:
     """Return the state.
 
-    Where a single observation leaves it open who is alive, with what about half a second more shows.
+    If a single observation leaves it open who is alive, with what about half a second more shows.
     """
     if not state.has_leader or all(voter.alive is not None for voter in state.voters):
         return state

@@ -39,7 +39,7 @@ def save_plan(
 ) -> QuorumChange:
     """Write a reassignment that was planned (`plan_change`) to `out`, readable by its owner only.
 
-    `overrides` and `max_lag` are those of its goal. Nothing is written where the plan is refused or there is nothing to
+    `overrides` and `max_lag` are those of its goal. Nothing is written if the plan is refused or there is nothing to
     do; `overwrite` replaces an earlier plan. Raises RefusedError `plan-file-exists` and FailedError
     `plan-file-not-written`.
     """

@@ -100,7 +100,7 @@ class Goal:
 
     `description` are JSON values that say so, the same for the same goal; the journal keeps them. `plan` makes the next
     steps out of what is seen; `node_ids` are the nodes that have to be seen to advance in addition to the voters;
-    `endpoints` of voters to be added, where the operator gave them; `circumstances` what the operator allowed.
+    `endpoints` of voters to be added, if the operator gave them; `circumstances` what the operator allowed.
     `replan`: continue where another operator or process changed the voters meanwhile. `asks_brokers`: brokers have a
     say, too. `is_journey`: it has several steps, so a later run asks whether it is still on its way.
     """

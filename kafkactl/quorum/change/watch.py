@@ -144,7 +144,7 @@ def watch_outcome(
 def watch_catch_up(watcher: QuorumWatcher, step: Step, *, deadline: Deadline) -> tuple[CatchUp, QuorumState | None]:
     """Wait until the node of a `wait` step has caught up and stayed so, by the gate of `QuorumWaitPolicy`.
 
-    It ends sooner where the voter set changes meanwhile: then the plan was made for another quorum.
+    It ends sooner if the voter set changes meanwhile: then the plan was made for another quorum.
     """
     assert step.key is not None, "a wait is about a node"
     key, samples = step.key, list[CatchUpSample]()
@@ -174,7 +174,7 @@ def watch_until(
     within_ms: int,
     see: Callable[[], QuorumState] | None = None,
 ) -> QuorumState | None:
-    """Observe until the quorum is as it should be; the last observation where it does not become so in time.
+    """Observe until the quorum is as it should be; the last observation if it does not become so in time.
 
     `see` is how, unless by `QuorumWatcher.observe`.
     """

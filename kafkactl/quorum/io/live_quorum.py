@@ -48,10 +48,10 @@ _NOT_REPORTED = frozenset({"request-not-supported", "cluster-not-described"})
 class LiveQuorum(Closing):
     """The quorum of a client's cluster; a context manager, which does not close the client.
 
-    `endpoints` are those of a node to be added, by its id, where the operator named them: they are probed, too.
+    `endpoints` are those of a node to be added, by its id, if the operator named them: they are probed, too.
     `with_brokers`: brokers are asked for their features, as well as controllers. Nodes that do not answer cost one
     look `node_timeout_ms`, or a share of a short time that the client has. Making one raises UnreachableError, and
-    RefusedError where the bootstrap nodes belong to several clusters.
+    RefusedError if the bootstrap nodes belong to several clusters.
     """
 
     def __init__(

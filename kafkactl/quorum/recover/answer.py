@@ -86,7 +86,7 @@ class Recovery:
 
     @property
     def metadata_version(self) -> tuple[int, str | None] | None:
-        """Return the level of the image, and its name where a release has it."""
+        """Return the level of the image, and its name if a release has it."""
         level = self.plan.image.metadata_version
         return None if level is None else (level, _level_name(level))
 

@@ -66,7 +66,7 @@ def check(case: Case) -> list[Finding]:
 
 
 def refusal(id: str, subject: str, message: str, step: str = "", *, allowed: bool = False, **evidence: Any) -> Finding:
-    """Return a blocker, or a warning where the operator allowed it."""
+    """Return a blocker, or a warning if the operator allowed it."""
     severity = Severity.WARNING if allowed else Severity.BLOCKER
     return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence, next_step=step)
 

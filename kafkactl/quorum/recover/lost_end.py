@@ -23,7 +23,7 @@ _KEEP_STOPPED = (
 class LostEnd:
     """The place (epoch, end offset) of the best voter, and the copy that goes further.
 
-    `is_committed`: a majority had records beyond that place. Where it is not known, the leader alone may have had them.
+    `is_committed`: a majority had records beyond that place. If it is not known, the leader alone may have had them.
     """
 
     voters_place: tuple[int, int]

@@ -64,7 +64,7 @@ class PartitionFolder:
         (KIP-405).
 
         The first leader epoch has to begin before it: a log without tiered storage forgets epochs at once when its
-        start moves. Where the checkpoint of log starts has the partition, it has to agree. Kafka writes it once a
+        start moves. If the checkpoint of log starts has the partition, it has to agree. Kafka writes it once a
         minute, and leaves out logs that begin at their oldest segment.
         """
         oldest, epoch, start = self.oldest_offset, self.first_epoch_offset, self.log_start_offset

@@ -110,7 +110,7 @@ class RecoverLosses(TypedDict):
     unknown: bool
     """Records may be lost that no disk shown has."""
     count: int
-    """What --confirm-loss asks for: partitions, or where none is lost, records."""
+    """What --confirm-loss asks for: partitions, or if none is lost, records."""
     topics_missing: Sequence[str]
     partitions_missing: Sequence[str]
     partitions_stray: list[RecoverStray]
@@ -179,7 +179,7 @@ class QuorumRecover(TypedDict):
     shown: int
     source: RecoverSource
     result: RecoverResult | None
-    """None where it is refused."""
+    """None if it is refused."""
     losses: RecoverLosses
     repairs: RecoverRepairs
     steps: tuple[Step, ...]

@@ -113,7 +113,7 @@ def expiring(
 ) -> list[ExpiringPartition]:
     """Return the folders whose oldest segment retention would remove now.
 
-    Of what the image sets itself, for the topic or for brokers, `now_ms` is compared. Where it sets nothing, Kafka's
+    Of what the image sets itself, for the topic or for brokers, `now_ms` is compared. If it sets nothing, Kafka's
     default is in force unless a broker's file has another, and files are not read: data that was older than this by a
     day already at `alive_ms`, the time of the source's last record, shows that something longer was in force.
     """

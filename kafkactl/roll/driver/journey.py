@@ -407,7 +407,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         act = Act(action=action, nodes=nodes, phase=phase_of(seen, nodes), release=flight.data.get("release"),
                   number=int(flight.data["number"]))  # fmt: skip
         self.tell(Event(kind="note", text=f"an earlier run left a step open: {words(act)}", step=act))
-        if action is not Action.STOP:  # each of them can be begun again, and is not where its effect is observed
+        if action is not Action.STOP:  # each of them can be begun again, and is not if its effect is observed
             found = Verification(result=StepResult.FAILED, data={"known": WITHDRAWN})
             return self.run.settle(flight.seq, act, found, earlier=True) or self.run.observe()
         found, seen = self._open_stop(act, seen)

@@ -147,7 +147,7 @@ def simulate(
 
     Raises InputError: `invalid-script` with file, line and column; `invalid-simulation` for arguments that do not go
     together; and as `read_input` for the file. An interruption (KeyboardInterrupt) ends it with the runs that are
-    over, where there are any.
+    over, if there are any.
     """
     _check(request)
     script = None if request.script is None else _read(request.script)

@@ -5,7 +5,7 @@ clock, draws no random number and opens nothing. Its surroundings (`kafkactl.sim
 happens, always with the present time, and carry out what the node returns, in the order in which it is returned:
 
 * a message (`simulator/raft/messages.py`) is sent,
-* a write (`simulator/raft/disk.py`) is done, and waited for where it is synced,
+* a write (`simulator/raft/disk.py`) is done, and waited for if it is synced,
 * a draw (`simulator/raft/effects.py`) is answered with a random number,
 * a note says what changed, for a timeline, or that the process ended.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kafkactl.simulator.raft.node import Node
 
 _SUCCESS_BY_ERROR: Final = {errors.BROKER_NOT_AVAILABLE: False, errors.INVALID_VOTER_KEY: True}
-NO_HIGH_WATERMARK_FIELD: Final = (1 << 63) - 1  # what a leader reads where the version lacks the field
+NO_HIGH_WATERMARK_FIELD: Final = (1 << 63) - 1  # what a leader reads if the version lacks the field
 
 
 # who leads
@@ -134,7 +134,7 @@ def _truncate(node: Node, response: FetchResponse) -> None:
 
 
 def append_as_follower(node: Node, response: FetchResponse) -> None:
-    """Append, and flush where a vote or a promise may rest on it (`appendAsFollower`)."""
+    """Append, and flush if a vote or a promise may rest on it (`appendAsFollower`)."""
     batches = response.records
     try:
         node.log.append(batches)

@@ -1,12 +1,12 @@
 """The messages of the protocol as slotted values, with the field names of Kafka's message definitions.
 
 A message carries one partition, `__cluster_metadata-0`, so the nested topics and partitions of the wire form are flat
-here: `top_level_error_code` is the outer `ErrorCode` where a response has two. tests/simulator/raft/wire.py makes wire
+here: `top_level_error_code` is the outer `ErrorCode` if a response has two. tests/simulator/raft/wire.py makes wire
 values.
 
 The first three fields are the envelope. `source` and `destination` are node ids; `destination` is negative for a
 bootstrap server, of which only the address is known. A response repeats the request's `correlation_id`, and its
-`destination` is the request's `source`. `address` (requests) is where the request is sent to: where a world has several
+`destination` is the request's `source`. `address` (requests) is where the request is sent to: if a world has several
 processes with one id, or a voter whose endpoint in the log is wrong, it routes by this and not by `destination`.
 """
 

@@ -34,7 +34,7 @@ class Node:
 
     `leaderless_pause_us` is a shortcut for simulations: Kafka asks bootstrap servers for a leader again as soon as
     one answered that it knows none, hundreds of times a second. With a pause, a node hears of a new leader later only
-    where the leader's own announcement does not reach it (BeginQuorumEpoch; observers get none). 0 is Kafka's way.
+    if the leader's own announcement does not reach it (BeginQuorumEpoch; observers get none). 0 is Kafka's way.
 
     Correlation ids begin above `first_correlation_id`. A world gives each process of a node a range of its own: a real
     response arrives on the connection of the process that asked, which its id alone would not tell.

@@ -1,4 +1,4 @@
-"""The cluster that is meant where a command names none, and a client of it: by the nodes of this host."""
+"""The cluster that is meant if a command names none, and a client of it: by the nodes of this host."""
 
 from __future__ import annotations
 

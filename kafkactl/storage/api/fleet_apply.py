@@ -187,7 +187,7 @@ def check_fleet(
 def apply_fleet(checked: FleetApplyResult) -> FleetApplyResult:
     """Write the checked plan, node by node; each leaves a receipt. For a refused node nothing is written.
 
-    Where all is formatted as planned this writes nothing but receipts that are missing. What happens to one node does
+    If all is formatted as planned this writes nothing but receipts that are missing. What happens to one node does
     not stop the others; failures are part of the result. Raises FailedError `plan-file-not-written` if the plan
     cannot be synced: nothing is written then.
     """

@@ -29,8 +29,8 @@ def observe_for_format(
 ) -> ObservedNode:
     """Return the node as a format finds it.
 
-    The controllers are asked where the metadata directory of one is blank: once, for a second at most, and for longer
-    where the format rests on `verified_quorum`. If a directory of a broker is empty, they are asked for their
+    The controllers are asked if the metadata directory of one is blank: once, for a second at most, and for longer
+    if the format rests on `verified_quorum`. If a directory of a broker is empty, they are asked for their
     metadata log, unless the whole broker is blank and `asks_blank` is False. `on_exposure` gets what the connection to
     them exposes, before it is opened. `timeout_ms` is the time that the whole format may take.
     """

@@ -28,7 +28,7 @@ class ChosenRelease:
 def choose_release(
     kafka_version: str | None, config: FilePath, *, creates_users: bool = False, more: str = ""
 ) -> ChosenRelease:
-    """Return the release for the node with this configuration, the first of `config` where it is an inventory.
+    """Return the release for the node with this configuration, the first of `config` if it is an inventory.
 
     `creates_users`: SCRAM users are written, which a release of another layout would not read. `more` adds to the next
     step. Raises InputError `unknown-kafka-version`.
@@ -80,7 +80,7 @@ def check_zookeeper(chosen: ChosenRelease, node: NodeConfig) -> tuple[Finding, .
     """Return the refusal of a layout without ZooKeeper for a file that belongs to a release with it.
 
     The flag of the migration is in no release from 4.0 on. Other keys of ZooKeeper may be left over in a file of 4.0 or
-    later: they only count where the release was not named.
+    later: they only count if the release was not named.
     """
     if chosen.release.zookeeper_mode:
         return ()

@@ -1,7 +1,7 @@
 """Settings that must fit each other: timeouts, intervals and sizes, as data.
 
 Sources: core `KafkaConfig.validateValues`, group-coordinator `GroupCoordinatorConfig` and `ShareGroupConfig`. A rule
-holds where the release has both keys.
+holds if the release has both keys.
 """
 
 from __future__ import annotations

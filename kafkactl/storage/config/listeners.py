@@ -136,7 +136,7 @@ def security_protocols(
 ) -> dict[str, str]:
     """Return the security protocol of each listener name.
 
-    Where the map is not written down (`explicit`), controller listeners speak PLAINTEXT unless SSL or SASL is in
+    If the map is not written down (`explicit`), controller listeners speak PLAINTEXT unless SSL or SASL is in
     use anywhere. `unique_names`: 4.0 and later refuse a name that occurs twice. Raises ProblemFound.
     """
     pairs = csv_map(text, PROTOCOL_MAP)

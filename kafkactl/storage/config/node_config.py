@@ -73,7 +73,7 @@ class NodeConfig:
     """Configuration of a node.
 
     `log_dirs` are unique, in the order of the file; `all_directories` adds the metadata log directory where it
-    stands apart. Paths are compared as text, as Kafka does. A listener's host is "" where none is written.
+    stands apart. Paths are compared as text, as Kafka does. A listener's host is "" if none is written.
     `controller_protocol` is the security protocol of the first of `controller_listener_names`, over which this node
     connects to the controllers; None if there is none. `listener_protocols` are the security protocols by listener
     name in upper case. `advertised_listeners` is what others get, controllers' listeners included. `tiered` is None

@@ -42,7 +42,7 @@ def shared_addresses(voters: Iterable[StaticVoter]) -> Mapping[str, tuple[int, .
 
 
 def own_static_entry_elsewhere(config: NodeConfig) -> tuple[StaticVoter, list[int]] | None:
-    """Return the node's own voter entry and the ports of its controller listeners, where the entry has none of them."""
+    """Return the node's own voter entry and the ports of its controller listeners, if the entry has none of them."""
     own = next((voter for voter in config.static_voters if voter.node_id == config.node_id), None)
     ports = controller_ports(config)
     return None if own is None or not ports or own.port in ports or 0 in ports else (own, ports)

@@ -36,7 +36,7 @@ from kafkactl.storage.model import (
 class NodeHere:
     """A planned node as it is found on this host.
 
-    `config` is the configuration or the error of reading it; `observed` its directories (the plan's, where there is no
+    `config` is the configuration or the error of reading it; `observed` its directories (the plan's, if there is no
     configuration); `receipt` what an earlier apply left.
     """
 
@@ -62,7 +62,7 @@ class ApplyRequest:
 def check_apply(plan: FleetPlan, here: Sequence[NodeHere], request: ApplyRequest, release: Release) -> list[FormatPlan]:
     """Return the result of applying the plan to each of these nodes, in their order.
 
-    Each comes back as planned, nothing-to-do or refused; where one is refused none may be applied. `release` is the
+    Each comes back as planned, nothing-to-do or refused; if one is refused none may be applied. `release` is the
     plan's kafka_version.
     """
     checked = [_check_node(plan, node, request, release) for node in here]
@@ -74,7 +74,7 @@ def _check_node(plan: FleetPlan, here: NodeHere, request: ApplyRequest, release:
     whole = node_format_plan(plan, here.planned)
     if isinstance(here.config, InputError):
         return _refuse(whole, _config_findings(here.planned, here.config))
-    # Where the configuration is another one the plan's directories may be too: nothing else can be said.
+    # If the configuration is another one the plan's directories may be too: nothing else can be said.
     findings = list(_config_changed(here.planned, here.config))
     findings = findings or list(check_plan_of_node(plan, here.planned, here.config, release))
     if findings:

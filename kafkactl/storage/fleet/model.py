@@ -53,7 +53,7 @@ class Fleet:
 
     @property
     def is_static(self) -> bool:
-        """Return True if the quorum is static for most nodes; `mixed-quorum-mode` reports where they disagree."""
+        """Return True if the quorum is static for most nodes; `mixed-quorum-mode` reports if they disagree."""
         deciding = self.controllers or self.nodes
         return 2 * sum(node.is_static for node in deciding) > len(deciding)
 
@@ -61,7 +61,7 @@ class Fleet:
 def voter_roles(fleet: Fleet) -> dict[int, VoterRole]:
     """Return the role of each controller of a dynamic quorum at the first start, by node id.
 
-    Without a word in the inventory all are initial voters; where one is standalone, or where the cluster exists
+    Without a word in the inventory all are initial voters; if one is standalone, or if the cluster exists
     already, the others join later.
     """
     standalone = any(node.entry.voter is VoterRole.STANDALONE for node in fleet.controllers)

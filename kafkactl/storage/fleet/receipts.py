@@ -2,7 +2,7 @@
 
 What this file guards: a disk that was formatted and is blank again has lost data or was not mounted. The disk itself
 cannot show, so `apply` writes a receipt next to the plan (`plan.json.receipts/node-3.json`) for every node it
-formatted. A node with a receipt is formatted again only where the operator names the directory and the reason
+formatted. A node with a receipt is formatted again only if the operator names the directory and the reason
 (`--reformat 3:/disk1 --reason "disk replaced"`), and the receipt keeps that reason.
 """
 

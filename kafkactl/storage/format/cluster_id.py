@@ -31,7 +31,7 @@ class ClusterId:
 def check_cluster_id(text: str, release: Release, *, migration: bool = False) -> ClusterId:
     """Decide which id a format for `release` stores, and report problems of it.
 
-    Blockers: `cluster-id-not-ascii`, and `cluster-id-not-a-uuid` where the release insists on one; the rest are
+    Blockers: `cluster-id-not-ascii`, and `cluster-id-not-a-uuid` if the release insists on one; the rest are
     warnings. `migration`: the id is that of a ZooKeeper cluster, which stays as it is whatever its form, also where
     the release's own tool would refuse or change it.
     """

@@ -1,7 +1,7 @@
 """The files of a format by directory, and their bytes, in the four layouts of StorageTool.scala and Formatter.java.
 
 1 (3.3 to 3.6) and 2 (3.7, 3.8): bootstrap.checkpoint and meta.properties in every directory, from 2 on with a
-directory.id. 3 (3.9 to 4.3): and, where the first voters are named, the 0-0 checkpoint with them in the metadata
+directory.id. 3 (3.9 to 4.3): and, if the first voters are named, the 0-0 checkpoint with them in the metadata
 directory. 4 (from 4.4, KIP-1170): no bootstrap.checkpoint; what it held is in the 0-0 checkpoint, which a controller
 always gets and a broker never.
 """

@@ -2,7 +2,7 @@
 
 A controller that comes back with an empty metadata log has forgotten what it voted for and what it acknowledged. With
 it a quorum can elect a leader that lacks committed records, unless a majority of the voters without this one holds
-them. The operator has to say that this was seen (`--verified-quorum`). Where the other controllers can be asked they
+them. The operator has to say that this was seen (`--verified-quorum`). If the other controllers can be asked they
 are asked as well: what is seen can only speak against the operator's word, never stand in for it.
 """
 

@@ -5,7 +5,7 @@ A pure function from what is asked (arguments, configuration, release) and what 
 
 `format` of every Kafka release stops at its first problem; here no rule hides another. Blockers are reported in Kafka's
 order, so that the first one is the error of Kafka's own tool (StorageTool.scala, Formatter.java), and a message has
-Kafka's key phrase where there is one, so that it can be searched for. The rules, in that order: arguments, levels,
+Kafka's key phrase if there is one, so that it can be searched for. The rules, in that order: arguments, levels,
 disks, then kafkactl's own guard; warnings.py reports what Kafka does silently. Arguments that cannot be parsed are not
 findings but an InputError (exit 2).
 """

@@ -51,7 +51,7 @@ class ScramCredential:
 def parse_scram(text: str, *, release: Release, salt: bytes) -> ScramCredential:
     """Read one argument `SCRAM-SHA-256=[name=…,password=…]` as the tool of `release` does, and make its keys.
 
-    `salt` is used where the argument names none. A release without SCRAM at format time (3.3, 3.4) is read like
+    `salt` is used if the argument names none. A release without SCRAM at format time (3.3, 3.4) is read like
     3.5; whether it may be used is the planner's question. Raises InputError, with one id a cause and no secret.
     """
     given = (read_argument if release.scram_rule == "any" else read_old_argument)(text)

@@ -1,4 +1,4 @@
-"""Unformat: take a format back, where it is proved that no node ever started from it.
+"""Unformat: take a format back, if it is proved that no node ever started from it.
 
 What is guarded: a directory that a node has used holds data or votes, however empty it looks. So the proof is not
 "no data was found" but "nothing was found other than what a format writes": a node's first start leaves a `.lock`, a

@@ -44,7 +44,7 @@ from kafkactl.storage.model import (
     staged_name,
 )
 
-# The mode that open(2) gets where the plan leaves it to the umask, and where the plan names one (as Kafka's
+# The mode that open(2) gets if the plan leaves it to the umask, and if the plan names one (as Kafka's
 # Files.createTempFile does).
 _OPEN_MODE = 0o666
 _PRIVATE_MODE = 0o600

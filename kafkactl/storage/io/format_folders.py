@@ -49,7 +49,7 @@ class Folders:
         return self._open.get(path)
 
     def make(self, target: PlannedDirectory) -> int:
-        """Open a log directory, which is made with its parents where it is missing.
+        """Open a log directory, which is made with its parents if it is missing.
 
         Raises RefusedError `changed-meanwhile` if it is not the one that was planned for, OSError.
         """
@@ -90,7 +90,7 @@ class Folders:
         at = self._open[above]
         if not _is_there(path, at):
             self._mkdir(path, at)
-        self._files.fsync_directory(above, at=at)  # also where a run that was killed has made it
+        self._files.fsync_directory(above, at=at)  # also if a run that was killed has made it
         self._keep(path, self._files.open_folder(path, at=at))
         return self._open[path]
 

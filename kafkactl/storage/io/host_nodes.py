@@ -183,7 +183,7 @@ def _node_file(path: str, process: NodeProcess | None = None) -> NodeFile:
 
 
 def _config(path: str, release: str | None, host: HostOverrides | None) -> NodeConfig:
-    """Return the configuration as its release reads it; where that is not known, as any release does.
+    """Return the configuration as its release reads it; if that is not known, as any release does.
 
     Raises InputError as the newest release would.
     """

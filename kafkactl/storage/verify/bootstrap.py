@@ -315,7 +315,7 @@ def _default_used(context: StartContext, records: BootstrapRecords) -> RuleResul
     )
 
 
-_FOUNDED_WITHOUT = 0  # ZkMigrationState.NONE, also where no record says anything
+_FOUNDED_WITHOUT = 0  # ZkMigrationState.NONE, also if no record says anything
 _SAYS = "Should not have ZK migrations enabled on a cluster that was created in KRaft mode"
 
 

@@ -2,7 +2,7 @@
 
 A broker reads the settings of every topic of the cluster when it starts its log manager, also of topics of which it has
 no replica (`LogManager.fetchTopicConfigOverrides`, `LogConfig.fromProps`), and a value out of range ends the process.
-A controller reads none of them. Dynamic settings of the broker itself are ignored one by one where they are invalid.
+A controller reads none of them. Dynamic settings of the broker itself are ignored one by one if they are invalid.
 Bounds are data: schemas/config/topics.json and server.json, from the jars of each release.
 """
 

@@ -74,7 +74,7 @@ def is_first_start_unfinished(context: StartContext) -> bool:
     """Return True if an empty log is that of a first start that was interrupted, by what the disk shows.
 
     Segment 0 is there and whole, and holds at most the control records of elections, none of a later epoch than
-    quorum-state. Where it holds none, quorum-state knows no leader, this node included. No other file, and no
+    quorum-state. If it holds none, quorum-state knows no leader, this node included. No other file, and no
     folder of a partition, speaks of offsets or replicas that are not there. Kafka completes such a start (3.9.2,
     4.3.1).
     """

@@ -66,9 +66,9 @@ class DirectoryClass(IntEnum):
         return cast("DirectoryWord", self.name.lower())
 
 
-# The line with which every release ends where an exception leaves the main thread; what stands below it varies.
+# The line with which every release ends if an exception leaves the main thread; what stands below it varies.
 FATAL_EXIT = "Exiting Kafka due to fatal exception"
-# The line where it is thrown while the raft layer starts (3.3 had no such layer of its own).
+# The line if it is thrown while the raft layer starts (3.3 had no such layer of its own).
 RAFT_NOT_STARTED = "Got exception while starting SharedServer"
 
 
@@ -112,7 +112,7 @@ class RuleResult:
 class DirectoryFacts:
     """A directory as the node will sort it; `meta` is None unless GOOD, `problem` is Kafka's complaint if ERROR.
 
-    `properties` are the raw pairs of the file, where it could be split into pairs at all.
+    `properties` are the raw pairs of the file, if it could be split into pairs at all.
     """
 
     observed: ObservedDirectory

@@ -101,7 +101,7 @@ def rules_for(context: StartContext) -> tuple[Rule, ...]:
 
 
 def verify_refused_config(findings: Iterable[Finding]) -> Verification:
-    """Return the answer where the configuration itself stops the node: the disks are not looked at."""
+    """Return the answer if the configuration itself stops the node: the disks are not looked at."""
     kept = tuple(findings)
     first = next((finding for finding in kept if finding.severity is Severity.BLOCKER), None)
     failure = None if first is None else Failure(phase=Phase.CONFIG, message=first.message)

@@ -39,7 +39,7 @@ def log_looks_empty(context: StartContext) -> bool:
     """Return True if a controller that becomes leader on these disks would take the cluster for a new one.
 
     False if the log may not be read: what it holds is unknown, and a node that may not read it does not start; and
-    where the newest snapshot ends the node before it leads.
+    if the newest snapshot ends the node before it leads.
     """
     if context.log.is_hidden or ends_in_snapshot(context):
         return False

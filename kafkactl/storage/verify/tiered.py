@@ -22,7 +22,7 @@ _NO_SERVERS = f"{METADATA_LISTENER} is not set, so the metadata manager has no s
 
 
 def tiered_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Yield problems of enabled tiered storage, and settings that need it where it is disabled."""
+    """Yield problems of enabled tiered storage, and settings that need it if it is disabled."""
     if not context.is_broker:
         return
     if context.config.tiered is None:

@@ -96,8 +96,8 @@ class AuditCase:
     def reaches(self, key: PartitionKey | None, time_ms: int | None) -> bool:
         """Return True if a record of a user partition that was written up to a time was read, if there is one.
 
-        So it is where the metadata partition was read to the end that it had at the time of the view, or where a later
-        record of that one was read. With no partition, or where its metadata partition is not known or was another one
+        So it is if the metadata partition was read to the end that it had at the time of the view, or if a later
+        record of that one was read. With no partition, or if its metadata partition is not known or was another one
         before, all of them must reach that far.
         """
         at = None if key is None or self._has_other_homes else self.expected(key)
@@ -237,7 +237,7 @@ class PartitionCase:
     def replica_log(self) -> ReplicaLog | None:
         """Return the log by which the partition is judged: the leader's.
 
-        Where none is known, that of the newest epoch.
+        If none is known, that of the newest epoch.
         """
         logs = [log for log in self.case.view.replica_logs(*self.key) if log.leader_epochs]
         own = [log for log in logs if log.broker_id is not None and log.broker_id == self.leader]
@@ -309,7 +309,7 @@ class PartitionCase:
 
     @property
     def metadata_partition(self) -> int | None:
-        """Return the expected one; where that is not known, the one with its records."""
+        """Return the expected one; if that is not known, the one with its records."""
         if self.expected is not None or not self.log.records_in:
             return self.expected
         return max(self.log.records_in, key=lambda at: (self.log.records_in[at], -at))

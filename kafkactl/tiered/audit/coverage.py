@@ -1,7 +1,7 @@
 """Offsets that a reader finds in the remote log, and the holes.
 
 A reader asks for an offset in the epoch that its lineage has there, and gets the segment at or below it in the map of
-that epoch; where that segment ends before the offset it gets nothing, even if an earlier one reaches farther
+that epoch; if that segment ends before the offset it gets nothing, even if an earlier one reaches farther
 (`RemoteLogMetadataCache.remoteLogSegmentMetadata`).
 """
 

@@ -21,7 +21,7 @@ COMPACTED: Final = "metadata-topic-compacted"
 _RETENTION_MS, _RETENTION_BYTES, _CLEANUP = "retention.ms", "retention.bytes", "cleanup.policy"
 _COMPACT, _DELETE = "compact", "delete"
 _UNLIMITED: Final = -1
-_DEFAULT_MS: Final = 7 * 24 * 3_600_000  # log.retention.hours of brokers where nothing else is set
+_DEFAULT_MS: Final = 7 * 24 * 3_600_000  # log.retention.hours of brokers if nothing else is set
 _SUBJECT: Final = f"topic {REMOTE_LOG_METADATA}"
 _KEEP: Final = (
     f"Set retention.ms=-1 and retention.bytes=-1 on the topic {REMOTE_LOG_METADATA} with kafka-configs.sh: "

@@ -165,7 +165,7 @@ class Leaders:
         return {key: tuple(sorted(found.items())) for key, found in starts.items() if found}
 
     def fetch(self, topic_id: Uuid, partition: int, start: int, end: int) -> FetchedMetadataLog:
-        """Return the batches of a metadata partition between two offsets, from the next leader where the leader moves.
+        """Return the batches of a metadata partition between two offsets, from the next leader if the leader moves.
 
         Raises UnreachableError `metadata-partition-not-given`, `metadata-log-too-large`.
         """

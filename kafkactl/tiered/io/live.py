@@ -155,7 +155,7 @@ def _without_metadata_topic(
 
 
 def _named(metadata: Mapping[str, Any], names: Iterable[str] | None = None) -> list[Mapping[str, Any]]:
-    """Return the topics of users that were shown; of these names, where they are given."""
+    """Return the topics of users that were shown; of these names, if they are given."""
     wanted = None if names is None else set(names)
     return [
         topic

@@ -84,7 +84,7 @@ class ZooKeeper(Closing):
         self._link.await_return(deadline or self._deadline())
 
     def read_tree(self, *, passes: int = PASSES, acls: bool = True, deadline: Deadline | None = None) -> Tree:
-        """Return Kafka's znodes below the chroot at one moment; where that cannot be had, a finding names what
+        """Return Kafka's znodes below the chroot at one moment; if that cannot be had, a finding names what
         moved. Raises UnreachableError.
         """
         reader = self._reader(deadline)
@@ -173,7 +173,7 @@ class ZooKeeper(Closing):
     def create_ephemeral(self, path: str, data: bytes, *, deadline: Deadline | None = None) -> bool:
         """Create a znode that lasts as long as this session; False if there is one. Its parent has to be there.
 
-        Everybody may read it; only this identity may delete it, where there is one. Raises as `set` does.
+        Everybody may read it; only this identity may delete it, if there is one. Raises as `set` does.
         """
         from kazoo.protocol.serialization import Create
 

@@ -205,7 +205,7 @@ class Link:
     def _connected(
         self, deadline: Deadline, address: tuple[str, int], hostname: str, timeout: float, **_: Any
     ) -> _Bounded:
-        """Return a connected socket, under TLS where it is asked for: kazoo's own TLS checks no host names."""
+        """Return a connected socket, under TLS if it is asked for: kazoo's own TLS checks no host names."""
         name = Address(hostname, address[1])
         seconds = max(0.1, min(timeout, deadline.left_ms / 1000)) if not deadline.passed else timeout
         try:

@@ -97,7 +97,7 @@ class Reader:
                         inner.append(path)
                 elif _is_state(path):
                     inner.append(path.rpartition("/")[0])
-            # A partition is only asked for itself where it has no state: it has no data and no other child.
+            # A partition is only asked for itself if it has no state: it has no data and no other child.
             lost = [path for path in inner if _is_partition(path) and path not in found]
             found.update((path, znode) for path, znode in self.data(lost) if znode is not None)
             level = []
