@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from kafkactl.simulator.raft.node import Node
 
 
-# requests
-
-
 def handle_vote_request(node: Node, now: int, request: VoteRequest) -> None:
     """Answer a vote request (`handleVoteRequest`): a higher epoch is adopted first, even if the vote is refused."""
     if request.cluster_id is not None and request.cluster_id != node.cluster_id:
@@ -171,9 +168,6 @@ def successor_pause(node: Node, candidates: tuple[ReplicaKey, ...]) -> int:
     return longest if node.profile.unlisted_successor_waits and count else 0
 
 
-# responses
-
-
 def _handled(
     node: Node, now: int, response: VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
 ) -> bool | None:
@@ -264,9 +258,6 @@ def handle_end_response(node: Node, now: int, peer: int, response: EndQuorumEpoc
     return True
 
 
-# polls
-
-
 def poll_unattached(node: Node, now: int) -> int:
     """Wait for an election or for its end; an observer, and since 4.0 a voter, too, asks bootstrap servers."""
     if node.is_voter:
@@ -281,7 +272,7 @@ def poll_unattached(node: Node, now: int) -> int:
         if not node.profile.voters_fetch_anywhere:
             return node.election_deadline - now
         return min(following.fetch_from_any(node, now), node.election_deadline - now)
-    # Kafka's thread spins here once the timer of its start is over, which an observer does not act upon.
+    # Kafka's thread spins here after the timer of its start is over, which an observer does not act upon.
     return following.fetch_from_any(node, now)
 
 

@@ -34,9 +34,6 @@ _SUCCESS_BY_ERROR: Final = {errors.BROKER_NOT_AVAILABLE: False, errors.INVALID_V
 NO_HIGH_WATERMARK_FIELD: Final = (1 << 63) - 1  # what a leader reads if the version lacks the field
 
 
-# who leads
-
-
 def learn_leader(node: Node, now: int, leader_id: int, epoch: int, endpoints: tuple[Endpoint, ...]) -> None:
     """Learn the leader of an epoch that is not lower than the node's epoch (`maybeTransition`)."""
     if not _is_consistent(node, leader_id, epoch):
@@ -82,9 +79,6 @@ def handle_common(node: Node, now: int, response: Any, endpoints: tuple[Endpoint
     if error == errors.INVALID_REQUEST:
         raise RaftThreadError("Received unexpected invalid request error")
     return _SUCCESS_BY_ERROR.get(error)
-
-
-# responses
 
 
 def handle_fetch_response(node: Node, now: int, _peer: int, response: FetchResponse) -> bool:
@@ -244,9 +238,6 @@ def handle_disconnected(node: Node, _now: int, _peer: int, response: Disconnecte
     """
     changes.probe_failed(node, response.correlation_id)
     return response.correlation_id == node.update_correlation_id
-
-
-# polls
 
 
 def poll_follower(node: Node, now: int) -> int:

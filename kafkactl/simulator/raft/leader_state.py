@@ -130,8 +130,6 @@ class Leader:
         self.urgent = False
         self.shown_entries = {node.id: node.own_voter}  # of a static quorum: which voter has shown its entry
 
-    # what waits to be written
-
     def accumulate(self, now: int, content: object, records: int, size: int) -> int:
         """Queue data that is written after the linger, and return the offset of its last record.
 
@@ -193,8 +191,6 @@ class Leader:
         self.urgent = False
         self.linger_deadline = NEVER
         return batches
-
-    # how far the replicas are
 
     def replica(self, node_id: int, directory_id: Uuid) -> tuple[Replica, bool]:
         """Return the state of this replica, and whether the replica is a voter."""
@@ -281,8 +277,6 @@ class Leader:
         others = [replica for replica in self.replicas.values() if replica is not self.own]
         others.sort(key=lambda replica: (-replica.end, replica.key))
         return tuple(replica.key for replica in others)
-
-    # changes of voters
 
     @property
     def pending(self) -> PendingChange | None:

@@ -166,8 +166,6 @@ class Node:
         self.stored = disk.quorum_state or QuorumState()
         self.refresh_voters()
 
-    # the calls of simulator/raft/ports.py
-
     def start(self, now: int) -> list[Effect]:
         """Choose the first state from the disk that the node was made of (`QuorumState.initialize`)."""
         return self._run(now, lambda: transitions.start(self, now, self.stored))
@@ -234,8 +232,6 @@ class Node:
         epoch = self._epoch_before(end_offset)
         return self._run(now, lambda: serving.write_snapshot(self, SnapshotId(end_offset, epoch), size))
 
-    # the log, as the surroundings see it
-
     @property
     def shown_state(self) -> str:
         """Return the state as Kafka's logs and metrics name it; Unattached with a vote is Voted."""
@@ -262,8 +258,6 @@ class Node:
         """Return the offset of the last voter set; -1 from the bootstrap snapshot or the configuration."""
         offset = self.log.voters_offset
         return -1 if offset is None else offset
-
-    # inside
 
     def refresh_voters(self) -> None:
         """Read the voters from the log again, after control records came or went."""

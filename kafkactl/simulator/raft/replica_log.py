@@ -66,8 +66,6 @@ class ReplicaLog:
         self._load_history()
         self._set_last_epoch()
 
-    # voters and kraft.version
-
     @property
     def voters(self) -> VoterSet:
         """Return the last voter set of the log; without one, the configured set."""
@@ -113,8 +111,6 @@ class ReplicaLog:
         levels = [level for at, level in self.kraft_versions if at <= offset]
         sets = [voters for at, voters in self.voter_sets if at <= offset]
         return (levels[-1] if levels else 0), (sets[-1] if sets else None)
-
-    # epochs and reading
 
     @property
     def latest_snapshot_id(self) -> SnapshotId | None:
@@ -167,8 +163,6 @@ class ReplicaLog:
                 break
             last += 1
         return tuple(self.batches[first:last])
-
-    # changes
 
     def begin_epoch(self, epoch: int) -> None:
         """Begin a leader's epoch at the end of its log (`initializeLeaderEpoch`)."""

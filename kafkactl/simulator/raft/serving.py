@@ -33,9 +33,6 @@ ABSENT: Final = -1
 LARGEST_POSITION: Final = (1 << 31) - 1
 
 
-# fetch
-
-
 def handle_fetch_request(node: Node, now: int, request: FetchRequest) -> None:
     """Answer errors, records and snapshots at once (`handleFetchRequest`); without anything new, wait for it."""
     if request.cluster_id is not None and request.cluster_id != node.cluster_id:
@@ -152,9 +149,6 @@ def update_high_watermark(node: Node, now: int, leader: Leader) -> None:
         complete_parked(node, now, None)
 
 
-# fetches that wait
-
-
 def complete_parked(node: Node, now: int, end: int | None) -> None:
     """Serve again the parked fetches that ask for an offset below this end; None: all of them."""
     if not node.parked:
@@ -179,9 +173,6 @@ def fail_parked(node: Node, error: int) -> None:
     parked, node.parked = node.parked, []
     for waiting in parked:
         node.out.append(empty_response(node, waiting.request, error))
-
-
-# snapshots
 
 
 def handle_fetch_snapshot_request(node: Node, now: int, request: FetchSnapshotRequest) -> None:
@@ -245,9 +236,6 @@ def write_snapshot(node: Node, snapshot_id: SnapshotId, size: int) -> None:
     node.log.clean(snapshot_id)
     node.out.append(WriteSnapshot(snapshot))
     node.out.append(CleanLog(snapshot_id))
-
-
-# the state of the quorum
 
 
 def handle_describe_request(node: Node, now: int, request: DescribeQuorumRequest) -> None:

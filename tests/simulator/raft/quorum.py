@@ -84,8 +84,6 @@ class Quorum:
         dynamic = self.static is None and self.generations[node_id] == 1 and node_id in self.voter_ids
         return bootstrap_disk(self.voter_ids) if dynamic else Disk()
 
-    # what is done to it
-
     def start(self, *ids: int) -> Quorum:
         for node_id in ids or tuple(self.generations):
             node = self.nodes[node_id] = Node(
@@ -131,8 +129,6 @@ class Quorum:
         offset, effects = leader.append(self.now * MS, content, records)
         self._carry_out(leader.id, effects)
         return offset
-
-    # time
 
     def run(self, milliseconds: int) -> Quorum:
         end = self.now + milliseconds
@@ -205,8 +201,6 @@ class Quorum:
 
     def _push(self, at: int, kind: str, what: object) -> None:
         heapq.heappush(self.events, (at, next(self.sequence), kind, what))
-
-    # what is seen
 
     @property
     def leaders(self) -> list[Node]:

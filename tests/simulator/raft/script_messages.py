@@ -107,9 +107,6 @@ REQUESTS: dict[str, Callable] = {
 }
 
 
-# answers to what the node asked
-
-
 def _code(given: dict[str, str]) -> int:
     return next((known.code for known in error_codes() if known.name in given), errors.NONE)
 

@@ -40,8 +40,6 @@ class Stage:
         given = dict(word.split("=", 1) if "=" in word else (word, "") for word in words)
         return COMMANDS[name](self, given)
 
-    # the node
-
     def make(self, given: dict[str, str]) -> str:
         node_id = int(next(iter(given)))
         ids = [int(part) for part in given["voters"].split(",")]
@@ -83,8 +81,6 @@ class Stage:
             place = directory(voted) if voted >= 0 else ZERO_UUID
             state = disk.QuorumState(int(given["epoch"]), int(given.get("leader", NO_LEADER)), voted, place)
             self.disk.quorum_state = state
-
-    # what happens to it
 
     def wait(self, given: dict[str, str]) -> str:
         end = self.now + int(next(iter(given))) * MS
@@ -132,8 +128,6 @@ class Stage:
         return (
             f"{node.shown_state} ({kind} of {node.voters}) epoch {node.epoch}, {leader}{vote}, {log}, committed {mark}"
         )
-
-    # what it does
 
     def _shown(self, found: list) -> str:
         return "\n".join(self._lines(found)) or "nothing"
