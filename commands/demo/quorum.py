@@ -244,7 +244,7 @@ class FakeQuorum:
             del self.voters[node_id]
         self.effects.append(("add" if adds else "remove", node_id))
         self._append_voters()
-        if self.leader_id not in self.voters:  # the leader resigns once its removal is committed
+        if self.leader_id not in self.voters:  # the leader resigns after its removal is committed
             self.leader_id, self.epoch = min(self.voters), self.epoch + 1
 
     def _append(self, values: list[bytes]) -> None:

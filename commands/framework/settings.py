@@ -46,7 +46,7 @@ class Settings(NamedTuple):
 
 
 class Invocation:
-    """Click's context object: holds the settings once the options of the leaf command are parsed."""
+    """Click's context object: holds the settings after the options of the leaf command are parsed."""
 
     def __init__(self) -> None:
         self.settings: Settings | None = None

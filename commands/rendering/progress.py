@@ -1,7 +1,7 @@
 """A bar on stderr for work that takes longer than a second: done of all, rate, time left. On a terminal only.
 
 It is drawn when there is news and removed when the work ends, before anything else is written. Rich is imported
-once a second has passed.
+after a second has passed.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class _Child(Generic[Piece]):
         return cls(pid, ours, memory)
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable once the child has ended."""
+        """Return the descriptor that is readable after the child has ended."""
         return self._pipe
 
     def has_ended(self) -> bool:

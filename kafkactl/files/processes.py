@@ -10,7 +10,7 @@ from pathlib import Path
 _PROC = Path("/proc")
 _MOST_BYTES = 1 << 20  # a class path names some hundred files
 _OVERRIDE = "--override"
-# kafka.Kafka, also as the file of a native image; Confluent's io.confluent.support.metrics.SupportedKafka.
+# Main class kafka.Kafka, also as the file of a native image; Confluent's io.confluent.support.metrics.SupportedKafka.
 _MAIN_CLASS = re.compile(r"(?:\w+\.)+(?:Supported)?Kafka", re.ASCII)
 
 

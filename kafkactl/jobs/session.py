@@ -62,7 +62,7 @@ _ALONE: Final = {
 _NAME: Final = "spark.app.name"
 _UNNAMED: Final = "pyspark-shell"  # by spark-submit, with which pyspark starts the JVM
 _SAFE_PATH: Final = f"spark.executorEnv.{SAFE_PATH}"
-# spark-submit gives the workers of YARN the modules pyspark and py4j if it knows the master.
+# The command spark-submit gives the workers of YARN the modules pyspark and py4j if it knows the master.
 _PREPARED: Final = re.compile(r"yarn$|k8s://")
 _JVM_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 

@@ -105,7 +105,7 @@ def all_at_once(
 ) -> dict[Address, T | KafkactlError]:
     """Return every node's answer, or error, in the order of `addresses`; one thread per node.
 
-    `meanwhile` is called once all are asked, for work that the caller can do in parallel. If the answers so far are
+    `meanwhile` is called after all are asked, for work that the caller can do in parallel. If the answers so far are
     enough, by default one, silent nodes are not waited for after `soon`, nor are those that were `silent` before.
     Threads continue to the deadline, as does one in a call without a deadline (resolving a name); their nodes have
     timed out.

@@ -2,7 +2,7 @@
 
 A call ends by its deadline, with the response or with an error that says what is known. A request that only reads
 raises UnreachableError (exit 4). A request that changes something raises it only if the node cannot have acted on it;
-once the request was sent completely and no response arrived, the error is UnknownOutcomeError (exit 6), whatever the
+after the request was sent completely and no response arrived, the error is UnknownOutcomeError (exit 6), whatever the
 reason. After any error but one about arguments the connection is closed and cannot be used again.
 """
 

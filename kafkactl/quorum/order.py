@@ -8,7 +8,7 @@ way may tolerate less than it must. Of all orders that one is best which
    both is not an aim, or every replacement would pass through the largest set there is;
 2. makes the smallest largest set;
 3. removes dead voters early (what is added first has to help commit before it has ever voted);
-4. removes the leader late (it resigns once its removal is committed: one election, no more);
+4. removes the leader late (it resigns after its removal is committed: one election, no more);
 5. takes the lowest ids first.
 
 Members of a kind (live and to be added, dead and to be removed, ...) are interchangeable but for their ids, so a state

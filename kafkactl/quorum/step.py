@@ -106,7 +106,7 @@ class QuorumChange:
         return self.steps[0] if self.outcome is Outcome.PLANNED else None
 
     def to_dict(self, outcome: Outcome | None = None) -> dict[str, Any]:
-        """Return the payload of `quorum.change` (docs/reference/kinds.md); `outcome` once it was applied."""
+        """Return the payload of `quorum.change` (docs/reference/kinds.md); `outcome` after it was applied."""
         return {
             "outcome": (outcome or self.outcome).value,
             "steps": [step.to_dict() for step in self.steps],

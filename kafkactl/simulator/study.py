@@ -28,7 +28,7 @@ from kafkactl.simulator.world import World
 _SECOND: Final = 1_000_000
 ELECTED_US: Final = 60 * _SECOND  # an election that takes longer is counted as none
 GOES_ON_US: Final = 30 * _SECOND  # how long the quorum may take to commit again with the failed node away
-RETURNS_US: Final = 60 * _SECOND  # and once it is back
+RETURNS_US: Final = 60 * _SECOND  # and after it is back
 # The same if some voter set has no majority that runs. Short, because its nodes ask bootstrap servers for a leader
 # as fast as these answer: from 3.9.1 on a second of it takes tens of thousands of events.
 HOPELESS_US: Final = 10 * _SECOND
@@ -104,7 +104,7 @@ class SecondFailure:
     goes_on: int
     """Runs in which the quorum committed again with the node away."""
     recovers: int
-    """Runs in which it did so only once the node was back with its disk."""
+    """Runs in which it did so only after the node was back with its disk."""
     longest_gap_ms: float | None
     """The longest time without a commit among those that went on."""
 

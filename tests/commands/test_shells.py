@@ -74,7 +74,7 @@ class TestShells:
             home["KAFKACTL_BOOTSTRAP_CONTROLLER"] = str(quorum.addresses[0])
             warm(home, "features upgrade --feature ", "transaction.version=2")
             words = {"transaction.version=1", "transaction.version=2"}
-            # bash shows what it would put behind the sign
+            # The shell bash shows what it would put after the sign.
             shown = {word.partition("=")[2] for word in words} if shell == "bash" else words
             offers(shell, "kafkactl features upgrade --feature transaction.version=", shown)
 

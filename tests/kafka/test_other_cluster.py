@@ -143,7 +143,7 @@ def test_node_of_another_cluster_is_not_unregistered(when: str, monkeypatch: pyt
 class StrayQuorum(FakeQuorum):
     """At one look the addresses in `stray` lead to another cluster, whose log is far ahead; `looks` are left to it.
 
-    `after_change`: so many looks, once the voters were changed for the first time.
+    `after_change`: so many looks, after the voters were changed for the first time.
     """
 
     stray: frozenset[int] = frozenset()

@@ -1,6 +1,6 @@
 """Journeys of all changes of voters, carried out by the engine in the simulator, with a fault in the middle.
 
-No fault makes the quorum lose a majority that no plan announced, and once it is mended the same change arrives.
+No fault makes the quorum lose a majority that no plan announced, and after it is mended the same change arrives.
 The campaign takes every fault at every event between a request and its end, and a part of all others; its figures go to
 docs/proof/simulator.md.
 """

@@ -180,7 +180,7 @@ def write_page(path: str, page: bytes) -> None:
 
 
 def _after(found: Prediction, context: ScenarioContext) -> Cluster | None:
-    """Return the cluster once it has happened; None if nothing is written."""
+    """Return the cluster after it has happened; None if nothing is written."""
     from kafkactl.dryrun.chain import after
     from kafkactl.dryrun.page.cluster import changed_cluster, cluster_of
 

@@ -25,7 +25,7 @@ MOST_TOGETHER: Final = 6  # brokers that can decide about one partition
 
 
 class Online(IntEnum):
-    """Rule for the directory of a replica on its returning broker: online never, always, or once it is reported."""
+    """Rule for the directory of a replica on its returning broker: online never, always, or after it is reported."""
 
     NEVER = 0
     ALWAYS = 1

@@ -3,7 +3,7 @@
 Rates: `KafkaRaftClient` re-reads every segment when a node starts (CRC of all bytes), then replays the newest snapshot
 and the log after it; 0.25 to 0.5 million records and 105 MB a second were measured with Kafka's own classes on two
 cores. When snapshots are taken and what is kept are static settings of the controller (`MetadataLogConfig.java`): the
-oldest snapshots go while log and snapshots are above the retention, and segments only as a whole, once all of them lies
+oldest snapshots go while log and snapshots are above the retention, and segments only as a whole, if all of them lies
 before the oldest snapshot that is left (`KafkaMetadataLog.scala`).
 """
 

@@ -1,7 +1,7 @@
 """History of a key: every record that changed it, and whether the record is in effect.
 
 A record in a transaction (KIP-868) counts when the transaction ends, and never if it is aborted; what is known of it is
-therefore only reported once the transaction is closed, or the log is at its end.
+therefore only reported after the transaction is closed, or the log is at its end.
 """
 
 from __future__ import annotations

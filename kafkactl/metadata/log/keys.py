@@ -1,6 +1,6 @@
 """Subjects of a record: the topic, broker, user … that it creates, changes or removes.
 
-Records name topics and ACLs by id once they exist; to follow a key one has to remember which ids are its own.
+Records name topics and ACLs by id after they exist; to follow a key one has to remember which ids are its own.
 `KeyFilter` does, so it has to see the records in the order of the log.
 """
 

@@ -28,7 +28,7 @@ _OF_RELEASE = "migration-release-unknown"  # the other findings of the copy are 
 
 @frozen
 class MigrationPlan:
-    """The steps, done and to be done; `copy` is the predicted copy of the tree as it is, None once it is done."""
+    """The steps, done and to be done; `copy` is the predicted copy of the tree as it is, None if it is done."""
 
     way: Way
     time_ms: int

@@ -27,7 +27,7 @@ class StartedNode:
         self._gone_ms: float | None = None
 
     def ended(self, seen: Observation) -> Finding | None:
-        """Return that the process ended, once that is certain. Asks the hooks is_running and logs."""
+        """Return that the process ended, after that is certain. Asks the hooks is_running and logs."""
         step, context = self._step, self._context
         if step.action not in STARTS or step.node is None or step.role is None:
             return None

@@ -116,7 +116,7 @@ def _quorum(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dic
 def protocol_map(node: NodeFile, needed: Mapping[str, str | None]) -> str | None:
     """Return the node's map of listeners to protocols with these in it; None if nothing has to be written.
 
-    A node without a map has Kafka's own, in which a protocol is its own listener; once there is a map it must hold
+    A node without a map has Kafka's own, in which a protocol is its own listener; if there is a map it must hold
     those as well.
     """
     written = node.given.get(PROTOCOL_MAP)

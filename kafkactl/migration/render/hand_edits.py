@@ -1,7 +1,7 @@
 """A node's file that was edited by hand between two phases: what differs, and whether the edit can be carried along.
 
 Invariant: the driver never overwrites what it has not read or written itself. An edit in keys that no phase touches is
-carried into the node's own file, from which every later file is rendered, once an operator asks for it; an edit in a
+carried into the node's own file, from which every later file is rendered, after an operator asks for it; an edit in a
 key that the phases change contradicts them and is never carried.
 """
 

@@ -309,7 +309,7 @@ def _differences(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
             if difference.zookeeper is not None or (difference.entity, difference.key) in misspelt
         ]
         names = some(f"{difference.entity} {difference.key}" for difference in other)
-        # With an old ISR a replica that lacks acked messages may lead. Once the controllers are gone nothing mends it.
+        # With an old ISR a replica that lacks acked messages may lead. After the controllers are gone nothing mends it.
         may_be_mended = observed.state in (State.M6, State.M7, State.M8)
         tell = blocker if may_be_mended and any(difference.entity == "partition" for difference in other) else warning
         yield tell(

@@ -70,7 +70,7 @@ def downgrade_floor(release: Release, level: int) -> int:
 
 
 def is_reversible(release: Release, feature: str, before: int, after: int) -> bool:
-    """Return True if the cluster can return from `after` to `before` once the change is made, with nothing lost.
+    """Return True if the cluster can return from `after` to `before` after the change is made, with nothing lost.
 
     False if kafkactl does not know the level: `how_to_undo` then says that it is unknown.
     """

@@ -161,7 +161,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         return step.action is not Action.WAIT
 
     def admit(self, plan: QuorumChange, seen: QuorumState) -> PreparedStep | End | None:
-        """Return the first step that changes something, once its gate is open."""
+        """Return the first step that changes something, after its gate is open."""
         first = plan.steps[0]
         self.tell(Event(kind="plan", text=f"{len(plan.steps)} steps", step=first, state=seen))
         stop = None

@@ -39,7 +39,7 @@ def planned_sets(steps: Iterable[Step]) -> tuple[VoterKeys, ...]:
 def before_conversion(watcher: QuorumWatcher, step: Step) -> Finding | None:
     """Send a rehearsal of a conversion (validateOnly) until the leader accepts it; return the reason if it does not.
 
-    The leader takes it once every voter has reported its directory, some seconds after its election; nothing shows
+    The leader takes it after every voter has reported its directory, some seconds after its election; nothing shows
     when, so it is asked.
     """
 

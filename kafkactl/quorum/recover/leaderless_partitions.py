@@ -42,7 +42,7 @@ class LeaderlessPartitions:
 
     @property
     def next_step(self) -> str:
-        """Return the next step: brokers first, then what works once they are lost."""
+        """Return the next step: brokers first, then what works if they are lost."""
         steps = ["Start the brokers that hold them. If these are lost permanently:"]
         if self.electable:
             steps.append(

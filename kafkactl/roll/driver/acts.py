@@ -313,7 +313,7 @@ def _stop(
 def _refusal(case: RollCase, check: RollCheck, plan: RollPlan, *, is_new: bool, starts: bool) -> Decision | None:
     """Return the check's objections to a stop: blockers, and for a new roll, warnings that are not accepted.
 
-    Once a roll is under way, what it resolves itself is left to the gates.
+    While a roll is under way, what it resolves itself is left to the gates.
     """
     if is_blocked(plan, is_new=is_new, starts=starts):
         return Decision(outcome=Outcome.REFUSED, findings=plan.findings, plan=plan)

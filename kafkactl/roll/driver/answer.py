@@ -194,7 +194,7 @@ def _is_placed(case: RollCase, step: RollStep) -> bool:
 
 
 def _release(case: RollCase, node: RollNode) -> Release | None:
-    """Return the release whose ranges a node has to show: the goal once it runs, else the release that runs."""
+    """Return the release whose ranges a node has to show: the goal if it runs, else the release that runs."""
     return rules_of(case.target_of(node)) if case.is_done(node) else None
 
 

@@ -130,7 +130,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         return 1 + max([*own, self.progress.steps if self.progress.is_under_way else 0])
 
     def may_pass(self, plan: Decision) -> bool:
-        """Return True if a gate that is closed is worth waiting for: once the roll is under way."""
+        """Return True if a gate that is closed is worth waiting for: while the roll is under way."""
         return plan.may_pass and (self.run.began or self.progress.is_under_way)
 
     def waits(self, plan: Decision) -> None:

@@ -2,7 +2,7 @@
 
 What this file guards: an entry point that runs at every start must not paper over a difference. So what is on a
 formatted disk is compared, value by value, with what this very format would have written, had it drawn the ids and
-salts that are on the disk. Once the node has started, features, users and voters are decided by its metadata log: a
+salts that are on the disk. After the node has started, features, users and voters are decided by its metadata log: a
 difference on the disk is reported, and nothing is refused because of it, unless the log has no voters to decide by.
 """
 

@@ -1,6 +1,6 @@
 """Logins that a start needs: those of SASL listeners, and that of a controller at its own quorum.
 
-The users of SCRAM are in the metadata log, and a controller knows them only once a leader has committed the log. So
+The users of SCRAM are in the metadata log, and a controller knows them only after a leader has committed the log. So
 several voters that log in to each other with SCRAM never elect a first leader, nor one after all of them stopped
 (3.9.2, 4.3.1: every vote request was refused). A sole voter needs no other vote, and starts if its user is in the
 log or in the records that it founds the cluster with (measured on both).

@@ -1,7 +1,7 @@
 """The snapshots in the folder of the metadata log, as a node opens them.
 
 From 3.8 on a node reads the newest snapshot and the whole log before anything else, for the voters in them
-(`KafkaRaftClient.initialize`, `KRaftControlRecordStateMachine`); before, both are read once there is a leader. A wrong
+(`KafkaRaftClient.initialize`, `KRaftControlRecordStateMachine`); before, both are read after there is a leader. A wrong
 CRC is fatal, a batch that is cut is the end of the file. Further sources: `KafkaMetadataLog`/`KafkaRaftLog`,
 `RecordsIterator`, `RecordsSnapshotReader`, `MetadataLoader`.
 """

@@ -92,7 +92,7 @@ def test_all_changes_and_all_records_are_written(
         {name: value for name, value in record.items() if name != "kind"}
         for record in effects["records_appended"]["records"]
     ]
-    # again into the same folder, and the same bytes
+    # A second run into the same folder writes the same bytes.
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert kafkactl("dryrun", *asked).code == run.code
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before

@@ -86,16 +86,16 @@ def test_records_on_two_voters_are_committed(kafkactl: Kafkactl, logs: Path, tmp
     path, two = (node(logs, "a", tmp_path / str(id), IDS[0], id) for id in (1000, 1001))
     _, both = asked(kafkactl, path, two)
     assert both["source"]["committed_offset"] == both["source"]["last_offset"]
-    # a second directory of the same voter, and the logs of brokers, do not count
+    # A second directory of the same voter, and the logs of brokers, do not count.
     again = node(logs, "a", tmp_path / "again", IDS[0], 1000)
     assert asked(kafkactl, path, again)[1]["source"]["committed_offset"] is None
     brokers = [node(logs, "a", tmp_path / str(id), IDS[0], id) for id in (11, 12)]
     assert asked(kafkactl, *brokers)[1]["source"]["committed_offset"] is None
     assert asked(kafkactl, path, *brokers)[1]["source"]["committed_offset"] is None
-    # the same disk by another path does not count as a second voter
+    # The same disk by another path does not count as a second voter.
     _, once = asked(kafkactl, path, path.parent)
     assert once["source"]["committed_offset"] is None
-    # half of it, and nothing of the newest epoch
+    # The log has half of the records, and none of the newest epoch.
     (two / SEGMENT).write_bytes((two / SEGMENT).read_bytes()[: ends(two)[len(ends(two)) // 2]])
     assert asked(kafkactl, path, two)[1]["source"]["committed_offset"] is None
 

@@ -127,7 +127,7 @@ def test_tail_on_most_of_the_nodes_may_be_committed(kafkactl: Kafkactl, tmp_path
     later, tail = common(SECOND)
     logs = [disk(tmp_path / "c1", 1, later), *(disk(tmp_path / f"c{id}", id, tail) for id in (2, 3))]
     assert verified(kafkactl, *logs)[2] == {"tail-may-be-committed": "blocker"}
-    # two copies of one node are one node
+    # Two copies of one node are one node.
     copy = disk(tmp_path / "copy", 2, tail)
     assert verified(kafkactl, logs[0], logs[1], copy)[2] == {"uncommitted-tail": "warning"}
 

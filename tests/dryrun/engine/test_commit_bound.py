@@ -24,10 +24,10 @@ ONE_EPOCH = [log(100, (1, 0)), log(90, (1, 0)), log(50, (1, 0))]
         (ONE_EPOCH, 5, 49),
         (ONE_EPOCH[:1], 3, None),
         (ONE_EPOCH[:1], 1, 99),
-        # two hold everything of epoch 1, but nothing of epoch 2: not committed through the newest leader
+        # Two logs have everything of epoch 1, but nothing of epoch 2: not committed through the newest leader.
         ([log(100, (1, 0)), log(100, (1, 0)), log(103, (1, 0), (2, 101))], 3, None),
         ([log(103, (1, 0), (2, 101)), log(102, (1, 0), (2, 101)), log(100, (1, 0))], 3, 101),
-        # one went its own way behind offset 80 in epoch 1
+        # One log differs from the others after offset 80 in epoch 1.
         ([log(100, (1, 0), (3, 80)), log(95, (1, 0), (2, 70)), log(90, (1, 0), (3, 80))], 3, 89),
         ([log(100, (1, 0), (3, 80)), log(95, (1, 0), (2, 70))], 3, None),
         ([], 3, None),
@@ -42,7 +42,7 @@ def test_copies_of_one_voter_and_other_nodes_do_not_count() -> None:
     assert commit_bound([(1, ahead), (1, ahead)], 3) is None
     assert commit_bound([(1, ahead), (None, ahead), (None, ahead)], 3) is None
     assert commit_bound([(1, ahead), (1, behind), (2, behind)], 3) == 49
-    # an observer's log with a newer epoch leaves it open what of the older one is committed
+    # With an observer's log of a newer epoch it is unknown how much of the older one is committed.
     assert commit_bound([(1, ahead), (2, ahead), (None, log(103, (1, 0), (2, 101)))], 3) is None
 
 

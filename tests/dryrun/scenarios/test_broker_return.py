@@ -249,7 +249,7 @@ def test_either_of_two_eligible_leaders_is_elected() -> None:
 
 def test_last_known_leader_leads_after_eligible_leaders_were_killed() -> None:
     # Each loses its place as it registers; the one that is unfenced before the other registers does not lead, but the
-    # last known leader does once no one is eligible.
+    # last known leader does if no one is eligible.
     text = "brokers 1 4\nbroker 1 fenced\nbroker 4 fenced\ntopic a min.insync.replicas=2\n"
     found = broker_return(*cluster(f"{ELR}{text}  - | 1 4 | | 1 4 | 1"), [4, 1])
     assert {leader for leader, _, _ in outcomes(found)} == {1}
@@ -376,7 +376,7 @@ def test_controlled_shutdown_of_an_unregistered_live_broker_is_not_granted(fence
 
 def test_broker_that_has_registered_and_is_not_unfenced_yet() -> None:
     # As at the end of Kafka's testUncleanShutdownBrokerElrEnabled: 3 was unclean and left the ELR, 2 registered as one
-    # that was shut down cleanly. 2 leads once it is unfenced; if its process ends before that, no broker may lead.
+    # that was shut down cleanly. 2 leads after it is unfenced; if its process ends before that, no broker may lead.
     text = "brokers 1 2 3\nbroker 1 fenced\nbroker 2 fenced\nbroker 3 fenced\ntopic a min.insync.replicas=2\n"
     image, facts = cluster(f"{ELR}{text}  - | 1 2 3 | | 2 | 3")
     assert outcomes(broker_return(image, facts, [2])) == {(-1, frozenset(), frozenset())}

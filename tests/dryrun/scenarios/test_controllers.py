@@ -49,10 +49,10 @@ def error(found: Prediction) -> int | None:
         ((1, 2, 3), ControllerEvent(lose=ids(1, 2)), Verdict.UNAVAILABLE),
         ((1, 2, 3), ControllerEvent(), Verdict.OK),
         ((1, 2, 3, 4, 5), ControllerEvent(down=ids(4), lose=ids(5)), Verdict.DEGRADED),
-        # measured: one of three dead and a healthy one removed, or the leader; five with two dead
+        # Measured: one of three dead and a healthy one removed, or the leader; five with two dead.
         ((1, 2, 3), ControllerEvent(down=ids(3), remove=VoterChange(node_id=2)), Verdict.WEDGED),
         ((1, 2, 3, 4, 5), ControllerEvent(down=ids(4, 5), remove=VoterChange(node_id=2)), Verdict.WEDGED),
-        # measured: four with one dead, a healthy one removed: fine; a dead one removed: fine
+        # Measured: four with one dead, a healthy one removed: fine; a dead one removed: fine.
         ((1, 2, 3, 4), ControllerEvent(down=ids(4), remove=VoterChange(node_id=3)), Verdict.OK),
         ((1, 2, 3), ControllerEvent(down=ids(3), remove=VoterChange(node_id=3)), Verdict.OK),
         ((1, 2, 3), ControllerEvent(add=VoterChange(node_id=4, directory_id=uuid(4))), Verdict.OK),
@@ -354,7 +354,7 @@ def test_dead_broker_of_an_old_release_blocks() -> None:
 
 
 def test_change_that_only_kafka_accepts_is_degraded() -> None:
-    # metadata.version lowered beneath what another feature needs: no release checks that.
+    # No release checks if metadata.version is lowered below what another feature needs.
     world = registered("levels metadata.version=25 eligible.leader.replicas.version=1\nbrokers 1 2")
     image, facts = world
     found = change((image, facts), Operation.DOWNGRADE, metadata_version=23)

@@ -26,7 +26,7 @@ from tests.lab.harness.errors import LabError
 LIMIT = int(os.environ.get("KAFKACTL_LAB_NODES", "4"))
 ROOM_TIMEOUT_S = 240.0
 _WATCHDOG = Path(__file__).with_name("watchdog.py")
-# Waits for one byte, which comes once the watchdog knows this process, and becomes the command.
+# Waits for one byte, which comes after the watchdog knows this process, and becomes the command.
 _GATE = "import os,sys\nos.read(int(sys.argv[1]), 1) or sys.exit(1)\nos.execv(sys.argv[2], sys.argv[2:])"
 
 

@@ -1,4 +1,4 @@
-"""Kills what a lab process started once that process is gone, however it went.
+"""Kills what a lab process started after that process is gone, however it went.
 
 Run as ``python -I -S watchdog.py``, in a session of its own. Its standard input is a pipe of which the lab
 process holds the only other end. Lines ``+PGID`` and ``-PGID`` come in as process groups start and end; end

@@ -109,7 +109,7 @@ def _is_fenced(send: Sent, folder: Path) -> bool:
 
 
 def run_convert(quorum: RealQuorum, send: Sent, fault: Fault, folder: Path) -> CaseEnd:
-    """Convert a static quorum, with the fault in the request that does it; it is dynamic once the command ran again."""
+    """Convert a static quorum, with the fault in the request that does it; it is dynamic after the second run."""
     end = run_case(quorum, send, CommandCase(CONVERT, "UpdateFeatures", 1, fault), folder)
     wrong = [*end.wrong]
     level = quorum.cluster.settled_level("kraft.version")

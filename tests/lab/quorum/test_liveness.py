@@ -62,7 +62,7 @@ class Quorum:
         ]
 
     def ask(self, words: list[str], during: Callable[[], None] = lambda: None) -> _Asked:
-        """Run a command to its end; `during` is called once it runs."""
+        """Run a command to its end; `during` is called while it runs."""
         began = time.monotonic()
         process = self.start(*words)
         during()

@@ -122,6 +122,6 @@ def test_commands_of_the_runbook_are_run(kafkactl: Cli, new_cluster: Callable[..
     type_next("quorum reassign")
     assert sorted(cluster.voters()) == [1, 2, 3]
     assert next(lines, None) is None
-    # tests/lab/quorum/disks/test_new_addresses.py runs the command with --new-address
+    # The command runs with --new-address in tests/lab/quorum/disks/test_new_addresses.py.
     elsewhere = ("/disk/again", "quorum describe", "--new-address")
     assert not [text for text in runbook.left if not any(word in text for word in elsewhere)]

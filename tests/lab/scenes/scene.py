@@ -247,7 +247,7 @@ def _done_by_us(scene: Scene, stage: Stage, words: Sequence[str], dry: Mapping[s
 
 
 def _later(scene: Scene, stage: Stage, answer: Mapping[str, Any]) -> str:
-    """Return an unknown outcome that the cluster resolves once the paused nodes are back."""
+    """Return an unknown outcome that the cluster resolves after the paused nodes are back."""
     if (answer.get("outcome"), answer["exit_code"]) != ("unknown", 6):
         return f"{answer.get('outcome', answer.get('id'))} (exit {answer['exit_code']}), not unknown"
     unresolved = [finding["id"] for finding in answer["findings"] if finding["id"] == "feature-outcome-unknown"]

@@ -65,7 +65,7 @@ def dirs_for(version: str, root: Path, node_id: int) -> list[Path]:
 
 
 def planned_levels(answer: Any) -> dict[str, int]:
-    """Return what the cluster must have once it runs: 3.3 to 3.8 know metadata.version only."""
+    """Return what the cluster must have when it runs: 3.3 to 3.8 know metadata.version only."""
     levels = {"metadata.version": answer["metadata_version"]["level"], **answer["features"]}
     return levels | ({"kraft.version": answer["kraft_version"]} if answer["kraft_version"] else {})
 

@@ -43,7 +43,7 @@ def test_reopened_journal_has_the_recorded_state(tmp_path: Path) -> None:
 
 
 def test_kept_file_is_synced_before_its_journal_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A name is on the disk once its folder was synced, and so is that of the folder of what is kept.
+    # A name is on the disk after its folder was synced, and so is that of the folder of what is kept.
     found: list[str] = []
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (found.append(_name(descriptor)), fsync(descriptor))[1])

@@ -93,7 +93,7 @@ def new_addresses(*ids: int) -> list[object]:
 def test_sound_voters_under_lost_addresses_are_recovered_at_a_new_one(recover: Recovery, tmp_path: Path) -> None:
     disks = [*(disk(tmp_path / f"c{id}", id, whole_log()) for id in (1, 2, 3)), *broker_disks(tmp_path)]
     assert recover.refused(disks=disks) == ["quorum-has-majority"]
-    # one voter that moved leaves a majority that finds each other
+    # One voter that moved leaves a majority that finds each other.
     assert recover.refused(*new_addresses(2), disks=disks) == ["quorum-has-majority"]
     planned = recover.plan("--node-id", 2, *new_addresses(1, 2, 3), disks=disks)
     moved = finding(planned, "voters-at-new-addresses")

@@ -18,7 +18,7 @@ from kafkactl.core.frozen import changed, frozen
 
 @pytest.fixture(autouse=True, params=[0, frozen_module._VALUES_BEFORE_COMPILING])
 def _either_init(request, monkeypatch):
-    """Try the `__init__` that all classes share, and the one that a class has once it has had so many values."""
+    """Try the `__init__` that all classes share, and the one that a class has after it has had so many values."""
     monkeypatch.setattr(frozen_module, "_VALUES_BEFORE_COMPILING", request.param)
     for declared in (Ours, Version, Only):
         declared.__init__ = frozen_module._shared_init

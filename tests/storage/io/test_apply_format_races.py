@@ -59,7 +59,7 @@ def another_process(work: Callable[[], None], uid: int | None = None) -> Iterato
 
 
 def _forked(work: Callable[[], None], uid: int | None) -> int | None:
-    """Return the process, once it has done its work for the first time; None if a lock of another thread holds
+    """Return the process, after it has done its work for the first time; None if a lock of another thread holds
     it."""
     heard, says = os.pipe()
     pid = os.fork()

@@ -90,7 +90,7 @@ class Link:
     def close(self) -> None:
         """End the session; harmless twice."""
         if not (self._proven and self._client.connected) and self._socket is not None:
-            # kazoo waits for an answer on it for as long as a session lasts.
+            # A client of kazoo waits for an answer on the connection for as long as a session lasts.
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
         self._client.stop()

@@ -35,7 +35,7 @@ class MultiRead:
     def __init__(self, operation: int, paths: list[str]) -> None:
         self._operation = operation
         self._paths = paths
-        self.answer_bytes = 0  # of the answer, once it is there
+        self.answer_bytes = 0  # of the answer, after it is there
 
     def serialize(self) -> bytes:
         """Return the request without its header."""

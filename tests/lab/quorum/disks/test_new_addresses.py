@@ -73,7 +73,7 @@ def test_quorum_is_recovered_with_new_addresses(kafkactl: Cli, new_cluster: Call
     assert "Bring back voters" not in last.stdout
     cluster.kill(*cluster.controller_ids)
 
-    # one voter at its new address, from the best of three disks
+    # One voter has its new address, from the best of three disks.
     target = cluster.disks.workdir / "recovered"
     words = ("quorum", "recover", *shown, "--out", target, "--node-id", 1, "-o", "json")
     assert "quorum-has-majority" in ids(kafkactl(*words, "--plan"))
@@ -96,7 +96,7 @@ def test_quorum_is_recovered_with_new_addresses(kafkactl: Cli, new_cluster: Call
     assert has_value(kafkactl, "--from-cluster", "--bootstrap-controller", cluster.controller_address(1))
     cluster.kill(1)
 
-    # the old disks, and the old ports for one start
+    # The old disks are used, and the old ports for one start.
     write_config(cluster.config_file(1), kept[1])
     with forwarded(moved):
         for id in cluster.controller_ids:
