@@ -121,7 +121,7 @@ def _inventory(folder: Path) -> str:
 
 
 def _properties(node_id: int, disk: Path) -> str:
-    """Return a controller, or a broker where the id is beyond those of the controllers."""
+    """Return a controller, or a broker if the id is beyond those of the controllers."""
     bootstrap = ",".join(f"127.0.0.1:{10_000 + number}" for number in range(1, CONTROLLERS + 1))
     role, listener = ("controller", "CONTROLLER") if node_id <= CONTROLLERS else ("broker", "PLAINTEXT")
     return (

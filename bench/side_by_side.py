@@ -55,7 +55,7 @@ _EVERY_S: Final = 0.3
 
 
 def measure(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Sample:
-    """Run a command to its end with its output thrown away. Raises RuntimeError where it fails."""
+    """Run a command to its end with its output thrown away. Raises RuntimeError if it fails."""
     devnull = os.open(os.devnull, os.O_RDWR)
     actions = [(os.POSIX_SPAWN_DUP2, devnull, number) for number in (0, 1, 2)]
     started = time.perf_counter()

@@ -32,7 +32,7 @@ def quiet(pause_us: int) -> tuple[int, int]:
 
 
 def profile(name: str) -> tuple[int, int]:
-    """Return the same for a profile; raises RuntimeError where a run broke an invariant."""
+    """Return the same for a profile; raises RuntimeError if a run broke an invariant."""
     asked = Asked(profile=name, voters=(1, 2, 3), release="3.9")
     quorum, _ = quorum_of(asked)
     events = 0

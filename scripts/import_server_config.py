@@ -70,7 +70,7 @@ _NAMED_CHECKS = {
 
 
 def _check(validator: Sequence[str]) -> Any:
-    """Return what a validator asks, as data; None where there is none. An unknown validator is an error of this
+    """Return what a validator asks, as data; None if there is none. An unknown validator is an error of this
     script."""
     if validator in ([], [""]):
         return None

@@ -21,7 +21,7 @@ WORDS: Final = {
 
 
 def needed(lines: Iterable[str]) -> dict[str, Distribution | None]:
-    """Return the packages of these requirements and theirs, by canonical name; None where one is not installed."""
+    """Return the packages of these requirements and theirs, by canonical name; None if one is not installed."""
     found: dict[str, Distribution | None] = {}
     todo = [Requirement(line) for line in lines]
     done = set()
@@ -65,5 +65,5 @@ def license_expression(package: Distribution) -> str:
 
 
 def licenses(package: Distribution) -> set[str]:
-    """Return all licences that a package names: where it offers a choice, each of them has to do."""
+    """Return all licences that a package names: if it offers a choice, each of them has to do."""
     return set(re.split(r"\s+(?:AND|OR)\s+|[()]", license_expression(package))) - {""}

@@ -95,7 +95,7 @@ def _fields(cls: type[Any]) -> dict[str, str]:
 
 
 def _signature(function: Any) -> str:
-    """Return the parameters with their types as they are written, one a line where they do not fit on one."""
+    """Return the parameters with their types as they are written, one a line if they do not fit on one."""
     signature = inspect.signature(function)
     parts: list[str] = []
     before = None

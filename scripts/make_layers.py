@@ -138,7 +138,7 @@ def _package(name: str, x: int, y: int, width: int, height: int) -> str:
 
 
 def _purpose(name: str, *, most: int) -> str:
-    """Return the first line of the package's docstring without its full stop, cut at a comma or colon where it is too
+    """Return the first line of the package's docstring without its full stop, cut at a comma or colon if it is too
     long."""
     folder = ROOT / ("commands" if name == "commands" else f"kafkactl/{name}")
     path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")

@@ -43,7 +43,7 @@ class SbomError(Exception):
 
 
 def bill(wheel: Path) -> str:
-    """Return the bill of materials of a wheel as JSON. Raises SbomError where it would be incomplete or break the
+    """Return the bill of materials of a wheel as JSON. Raises SbomError if it would be incomplete or break the
     schema."""
     metadata = _metadata(wheel)
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""Long lists of cases: `make check` runs some of them, `make test` all, or `make lab` where they take long.
+"""Long lists of cases: `make check` runs some of them, `make test` all, or `make lab` if they take long.
 
 @pytest.mark.parametrize("cut", one_in(5, CUTS))
 """

@@ -19,7 +19,7 @@ READY = "READY>"
 
 
 def needs(shell: str) -> str:
-    """Return the path of a shell; the test is skipped where there is none."""
+    """Return the path of a shell; the test is skipped if there is none."""
     path = shutil.which(shell)
     if path is None:
         pytest.skip(f"{shell} is not installed (Debian: apt-get install {shell})")

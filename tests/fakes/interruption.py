@@ -43,7 +43,7 @@ def killed_at_every_act(
     """Kill a change at each act, run it again with the same journal, and see that it reaches its goal.
 
     `start` makes the world that is changed; `go` runs the change on it with the journal in a folder, and calls the fuse
-    before each of its acts; `resume` is what runs afterwards, where it is another change. Answers how many acts there
+    before each of its acts; `resume` is what runs afterwards, if it is another change. Answers how many acts there
     are, so that a test sees that there were some.
     """
     act = first

@@ -12,7 +12,7 @@ broker that is fenced, takes no connection yet, and fetches), `hangs`, `unreache
 answer), `quiet` (does not fetch), `undecided` (the leader was not watched long enough), `unregistered`, `observer`,
 `unasked`, `fenced`, `hosts=N`, `only` (it says of itself that it has no other role), `levels:NAME=L` (what this node
 shows). `min.insync brokers=2 controllers=1 cluster=3 topics=7 single=4` says what the nodes have for
-min.insync.replicas (1 everywhere, no value of the cluster, 4 topics where there is no such line), `min.insync unasked`
+min.insync.replicas (1 everywhere, no value of the cluster, 4 topics if there is no such line), `min.insync unasked`
 that no node was asked.
 Lines of one word: `unread` (the log), `migrating`, `dynamic`, `quorumless`, `unwatched`.
 """

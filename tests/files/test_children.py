@@ -39,7 +39,7 @@ def test_pieces_come_in_their_order_with_all_that_was_made(others):
 @pytest.mark.parametrize(("held", "found"), [(None, None), (4, b"waited")])
 def test_pieces_behind_a_long_one_are_done_meanwhile(held, found, tmp_path, others):
     def waiting(piece):
-        """Run two that wait: the first one ends after the last one has, and gives up where that does not begin."""
+        """Run two that wait: the first one ends after the last one has, and gives up if that does not begin."""
         if piece == 0:
             began = time.monotonic()
             while not (tmp_path / "3").exists():

@@ -1,7 +1,7 @@
 """A change of a fake quorum over a network in which one thing goes wrong, and what must be true of it whatever that is.
 
 The invariant that is tested: no double effect, no hang, no guess. Effects are counted at the quorum. What the run says
-it did is what was done; `unknown` is said only where the request of a change itself was hit; and the same change, run
+it did is what was done; `unknown` is said only if the request of a change itself was hit; and the same change, run
 again over a sound network, reaches the target with every effect there once.
 """
 
@@ -201,7 +201,7 @@ def requests_of(change: Change, folder: Path) -> Counter[str]:
 
 
 def run_to_the_end(change: Change, quorum: Quorum, folder: Path) -> Report:
-    """Return the change over a sound network, repeated as an operator would where the quorum was not seen to be
+    """Return the change over a sound network, repeated as an operator would if the quorum was not seen to be
     alive."""
     for _ in range(TRIES):
         report = change.run(quorum, folder, PATIENT)

@@ -52,7 +52,7 @@ class Quorum:
     brokers: dict[int, FakeBroker] = field(default_factory=dict)
 
     def client(self, *ids: int, role: Role = Role.CONTROLLER, timeout_ms: float = 5_000) -> Client:
-        """Return a client that starts at these nodes, at all controllers where none is named."""
+        """Return a client that starts at these nodes, at all controllers if none is named."""
         nodes = self.controllers if role is Role.CONTROLLER else self.brokers
         return client_at(*(nodes[id].address for id in ids or nodes), role=role, timeout_ms=timeout_ms)
 

@@ -111,7 +111,7 @@ class TestTls:
         assert caught.value.id in ("tls-handshake-failed", "tls-not-spoken")
 
     def test_certificate_that_has_its_name_in_the_subject_alone(self, tmp_path: Path) -> None:
-        # As Java does: a common name counts where there is no other name, and only for the host that it is.
+        # As Java does: a common name counts if there is no other name, and only for the host that it is.
         authority = Authority("ca")
         with FakeBroker(tls=server(tmp_path, authority.identity("localhost", hosts=()))) as broker:
             assert self.asked(broker, tmp_path, authority).id == "certificate-host-mismatch"

@@ -1,6 +1,6 @@
 """Values for any message at any version, from a source of choices.
 
-The source is a `random.Random`: a seeded one for the tests that visit every version, hypothesis' own where a failing
+The source is a `random.Random`: a seeded one for the tests that visit every version, hypothesis' own if a failing
 value should be shrunk. Edges come often: nulls, empty and long values, the ends of every range, unknown tagged fields.
 """
 

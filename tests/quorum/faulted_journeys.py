@@ -1,6 +1,6 @@
 """Journeys of a quorum that the change engine makes in the simulator, and what one fault at one event does to each.
 
-A journey loses a majority that it did not announce, where the voters in force at its end have no living majority
+A journey loses a majority that it did not announce, if the voters in force at its end have no living majority
 although no plan had said that they would survive no failure.
 """
 

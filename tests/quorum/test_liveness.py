@@ -138,7 +138,7 @@ def test_progress_of_a_fetching_voter_is_reported():
     [(FETCH_WAIT_MS, False, False), (FETCH_WAIT_MS + 1, False, True), (900, True, False)],
 )
 def test_only_a_fetch_that_was_not_parked_before_is_a_sign_of_life(after_ms, grows, alive):
-    # Ignore a parked fetch: where the log grows, an append completes one of a follower that is gone.
+    # Ignore a parked fetch: if the log grows, an append completes one of a follower that is gone.
     quorum = LivingQuorum(events=[Event(0, "kill", 3)], no_ops=False)
     found = _watched(quorum)
     began_ms = found.first.state.leader.last_fetch_timestamp_ms

@@ -13,7 +13,7 @@ _ESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
 
 
 def samples(text: str) -> dict[str, list[tuple[str, float]]]:
-    """Return every sample by its metric; fails where the text is not in the format."""
+    """Return every sample by its metric; fails if the text is not in the format."""
     found: dict[str, list[tuple[str, float]]] = {}
     announced = ""
     for line in text.splitlines():

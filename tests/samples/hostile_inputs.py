@@ -260,7 +260,7 @@ def journal(entries: Any, subject: str, fold: Callable[..., object]) -> Kind:
 
 
 def resealed(said: bytes) -> bytes:
-    """Return a plan with a checksum that fits, where it is one still."""
+    """Return a plan with a checksum that fits, if it is one still."""
     with suppress(ValueError, TypeError, AttributeError, RecursionError, KeyError):
         document: Mapping[str, Any] = json.loads(said)
         return json.dumps({**document, "plan_sha256": checksum(document)}).encode()

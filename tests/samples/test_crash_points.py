@@ -51,7 +51,7 @@ class Point:
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    """Yield a scratch directory in memory where there is one: nothing here needs a disk that survives."""
+    """Yield a scratch directory in memory if there is one: nothing here needs a disk that survives."""
     memory = Path("/dev/shm")
     scratch = Path(tempfile.mkdtemp(prefix="kafkactl-crash-", dir=memory if memory.is_dir() else None))
     yield scratch / "disks"

@@ -22,7 +22,7 @@ _QUICK = 20  # one state in so many: runs of more operations have a sample that 
 
 @pytest.fixture
 def scratch() -> Iterator[Path]:
-    """Yield a folder in memory where there is such a place: nothing here needs a disk that survives."""
+    """Yield a folder in memory if there is such a place: nothing here needs a disk that survives."""
     memory = Path("/dev/shm")
     made = Path(tempfile.mkdtemp(prefix="kafkactl-crash-", dir=memory if memory.is_dir() else None))
     yield made

@@ -314,7 +314,7 @@ def fed(feed: Feed, said: bytes) -> None:
         feed(said)
     except KafkactlError as error:
         assert error.id != "internal-error"
-        # As a command shows it. Where the words around a password are damaged, no reader can know it.
+        # As a command shows it. If the words around a password are damaged, no reader can know it.
         assert b'password="hunter2"' not in said or "hunter2" not in str(describe(error))
 
 

@@ -27,7 +27,7 @@ SAMPLE_EVERY = 9
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    """Yield a scratch directory in memory where there is one."""
+    """Yield a scratch directory in memory if there is one."""
     memory = Path("/dev/shm")
     scratch = Path(tempfile.mkdtemp(prefix="kafkactl-crash-", dir=memory if memory.is_dir() else None))
     yield scratch

@@ -1,6 +1,6 @@
 """States that a crash can leave of a recorded run: every tree that a kill or a power loss allows, each once.
 
-A kill leaves what was done. A power loss leaves a name for certain only where its folder was synced afterwards; of the
+A kill leaves what was done. A power loss leaves a name for certain only if its folder was synced afterwards; of the
 later changes of names any part may have arrived, in order for each name, and a rename arrives as a whole. Content is
 certain after a sync of the file; before that there is none of it, a beginning, a part cut at a block, or zeros.
 """

@@ -59,7 +59,7 @@ def _journal(subject: str, cluster_id: str) -> Callable[[Flat, Flat, Flat], str 
 
 
 def _ended(subject: str, cluster_id: str) -> Callable[[Flat, Flat, Flat], str | None]:
-    """Return a check that the journal is there. Its last entry may be torn where the disk was full: the outcome is
+    """Return a check that the journal is there. Its last entry may be torn if the disk was full: the outcome is
     known without it."""
     allowed = _journal(subject, cluster_id)
 

@@ -80,7 +80,7 @@ def _marked(*last: str) -> Rule:
             if missing:
                 return f"{path} is there, and {missing} are not"
         for mark in last:
-            disks = mark.split("/")[:-2]  # of one node, where there are several
+            disks = mark.split("/")[:-2]  # of one node, if there are several
             own = [path for path in planned if path.split("/")[: len(disks)] == disks]
             if mark in flat and mark not in old and any(flat.get(path) != planned[path] for path in own):
                 return f"{mark} is there before all else"

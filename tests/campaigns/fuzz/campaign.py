@@ -112,7 +112,7 @@ def section(figures: Figures) -> str:
 
 
 def _few(figures: Figures) -> list[str]:
-    """Return why targets have few executions: where no reason is given, the campaign is not complete."""
+    """Return why targets have few executions: if no reason is given, the campaign is not complete."""
     few = [f"- {name}: {TARGETS[name].slow or 'the campaign goes on'}" for name in figures.few]
     return [f"Fewer than {LEAST_EXECUTIONS:,} executions:", "", *few, ""] if few else []
 

@@ -108,7 +108,7 @@ def _address_space() -> int:
 
 
 def document_of(data: bytes) -> Any:
-    """Return a JSON value where the input is one, else None."""
+    """Return a JSON value if the input is one, else None."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
@@ -123,7 +123,7 @@ def _scratch() -> Path:
 
 
 def scratch(*names: str) -> Path:
-    """Return a place for the files of a target, in memory where there is such a file system; its folder is made."""
+    """Return a place for the files of a target, in memory if there is such a file system; its folder is made."""
     path = _scratch().joinpath(*names)
     path.parent.mkdir(parents=True, exist_ok=True)
     return path

@@ -1,7 +1,7 @@
 """Maker of `tests/golden/images/`: metadata logs of small clusters of every release, with the snapshots they wrote.
 
 `python -m tests.campaigns.goldens.images [RELEASE...]`. A combined node 1 and a broker 2 are formatted at an older
-level where there is one; an administrator (`Chores.java`) makes topics, configs, quotas, ACLs, SCRAM credentials,
+level if there is one; an administrator (`Chores.java`) makes topics, configs, quotas, ACLs, SCRAM credentials,
 tokens, reassignments and an upgrade; broker 2 is killed, returns, is killed again and unregistered. Snapshots are
 made often. Kept of node 1: the log, gzipped, and three of its snapshots. Ids, salts and times differ from run to run.
 """

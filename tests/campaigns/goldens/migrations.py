@@ -3,7 +3,7 @@
 `python -m tests.campaigns.goldens.migrations [RELEASE...]`. Two brokers and a controller of the release, ZooKeeper
 3.8.4, metadata of every kind (`MigrationChores.java`) with a reassignment under way, brought to dual write. Kept: the
 tree as `migrate observe` saves it, and the first segment of the controller's metadata log, gzipped. A tree that was
-read after the copy is the one that was copied if no state znode has changed since; where one has, the run is made
+read after the copy is the one that was copied if no state znode has changed since; if one has, the run is made
 again.
 """
 

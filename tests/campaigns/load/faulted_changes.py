@@ -120,7 +120,7 @@ def _untrue(target: Target, before: object, outcome: str) -> str:
 
 
 def _strike(cluster: KafkaCluster, process: subprocess.Popen[str], how: str, node_id: int) -> None:
-    """Strike a node, or our command where there is none; the node is back `HURT_S` later."""
+    """Strike a node, or our command if there is none; the node is back `HURT_S` later."""
     if not node_id:
         process.kill()
         return

@@ -46,9 +46,9 @@ class Package:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Fate of a mutant; `failed` is the first test that failed, or what mypy said, empty where nothing did.
+    """Fate of a mutant; `failed` is the first test that failed, or what mypy said, empty if nothing did.
 
-    `typed`: mypy was asked, as it is where no test failed.
+    `typed`: mypy was asked, as it is if no test failed.
     """
 
     mutant: str
@@ -110,7 +110,7 @@ def try_mutants(seconds: float) -> bool:
 
 
 def _tried(runner: Runner, mutants: list[Mutant], end: float, *, afresh: bool) -> list[Mutant]:
-    """Return those that are left to try: where an import is needed it takes longest, so it comes last."""
+    """Return those that are left to try: if an import is needed it takes longest, so it comes last."""
     left = []
     for mutant in mutants:
         verdict = runner.verdict(mutant, afresh=afresh) if time.monotonic() < end else None
@@ -239,7 +239,7 @@ def _files(patterns: list[str]) -> Iterator[str]:
 
 def _digest_of(mutant: Mutant, package: Package, failed: str) -> str:
     """Return the digest of what a verdict depends on: the module, and the file of the test that failed, or all tests
-    where none did."""
+    if none did."""
     file = failed.partition("::")[0].removesuffix(" (at import)")
     tests = (file,) if (ROOT / file).is_file() else () if failed else package.tests
     return hashlib.sha256("".join(_digest(path) for path in (mutant.path, *tests)).encode()).hexdigest()[:12]

@@ -147,7 +147,7 @@ def _run_child(order: dict[str, Any], writing: int, scratch: str) -> None:
 def _words(tests: list[str], scratch: str) -> list[str]:
     return [
         *tests, "-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist",
-        # pytest would rewrite the assertions of plugins, and says so where the parent has imported them.
+        # pytest would rewrite the assertions of plugins, and says so if the parent has imported them.
         "-W", "ignore::pytest.PytestAssertRewriteWarning",
         f"--basetemp={scratch}/tests", "-m", "not lab and not campaign and not slow",
     ]  # fmt: skip

@@ -88,7 +88,7 @@ CELLS = [Cell(*case, length) for case in CASES for length in PROFILES[case[0]]]
 class Row:
     """Totals of the runs of a cell: statements of their plans, events, seeds that broke and why.
 
-    `by_kafka` has the seeds that do not break where a fault of Kafka's is mended, and the names of such faults.
+    `by_kafka` has the seeds that do not break if a fault of Kafka's is mended, and the names of such faults.
     """
 
     runs: int = 0

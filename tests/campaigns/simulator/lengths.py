@@ -21,7 +21,7 @@ SHOWN = list(dict.fromkeys(length.shown for lengths in PROFILES.values() for len
 
 
 def measured(bug: Bug, length: Length) -> str:
-    """Return the time for each run that breaks; `none` where that is more than was waited for."""
+    """Return the time for each run that breaks; `none` if that is more than was waited for."""
     asked = Cell(bug.profile, bug.release, bug.voters, length).asked
     quorum, _ = quorum_of(asked)
     found = seed = 0

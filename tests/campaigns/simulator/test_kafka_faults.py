@@ -1,4 +1,4 @@
-"""Runs that break an invariant because the nodes do what released Kafka does, and do not where it is mended."""
+"""Runs that break an invariant because the nodes do what released Kafka does, and do not if it is mended."""
 
 from __future__ import annotations
 

@@ -482,7 +482,7 @@ LONG_MS = 60_000.0
 
 @pytest.mark.parametrize("named", [(1, 2, 3), (2,)])
 def test_voter_that_was_silent_does_not_delay_an_observation_with_a_leader(named):
-    # Neither where it is named at the start nor where the voter set names it.
+    # The timeout does not depend on a name at the start or in the voter set.
     silent = SilentNodes()
     is_over = threading.Event()
     with (
@@ -501,7 +501,7 @@ def test_voter_that_was_silent_does_not_delay_an_observation_with_a_leader(named
 
 
 def test_silent_node_that_is_elected_is_found():
-    # Where the others name no leader it is waited for.
+    # If the others name no leader it is waited for.
     silent = SilentNodes()
     with (
         running(Quorum(leader_id=3, late_s={3: 0.6})) as quorum,

@@ -84,7 +84,7 @@ def test_on_a_terminal_it_waits_before_each_command_and_goes_with_its_folder(pla
 
 @pytest.fixture
 def hangups_end_processes():
-    """Restore the default of SIGHUP: where the tests run under nohup, their children would ignore it as well."""
+    """Restore the default of SIGHUP: if the tests run under nohup, their children would ignore it as well."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)

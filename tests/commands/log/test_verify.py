@@ -80,7 +80,7 @@ def test_torn_tail_and_zeros_are_not_a_problem(kafkactl, node):
 
 
 def test_zeros_stand_for_records_that_another_log_has(kafkactl, node):
-    # Where the file was not extended by Kafka but by a power failure (4.3.1: a broker had 4 records more).
+    # If the file was not extended by Kafka but by a power failure (4.3.1: a broker had 4 records more).
     whole, zeros = node("whole", {FIRST: SEGMENT}), node("zeros", {FIRST: SEGMENT[: STARTS[-3]] + bytes(500)})
     code, answer, found = verified(kafkactl, zeros, whole)
     assert (code, found) == (0, {"metadata-log-zero-tail": "info", "damaged-log-ranked": "warning"})

@@ -268,7 +268,7 @@ def test_timeout_after_a_request_reports_progress_and_how_to_resume(run_quorum, 
 
 
 def test_another_cluster_is_noticed_where_controllers_do_not_report_theirs(run_quorum, candidate, tmp_path):
-    # As where only the new controller was named, which follows no leader: its disk is the reason.
+    # As if only the new controller was named, which follows no leader: its disk is the reason.
     other = f"version=1\ncluster.id=other\nnode.id=4\ndirectory.id={directory('a')}\n"
     (tmp_path / "data" / "meta.properties").write_text(other)
     quorum = SteppedQuorum(world=world("1 2 3"), knows_cluster_id=False)

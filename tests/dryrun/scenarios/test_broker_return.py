@@ -67,7 +67,7 @@ def test_kill_and_return_with_elr_leaves_one_replica_recovering() -> None:
 
 
 def test_registration_with_3_6_touches_no_partition() -> None:
-    # Measured on 3.6.2 at 3.5-IV2, where the same change would raise the epoch once more.
+    # Measured on 3.6.2 at 3.5-IV2, if the same change would raise the epoch once more.
     image, facts = cluster("levels metadata.version=11\nbrokers 1 2\nbroker 1 fenced\ntopic one\n  - | 1 | 1")
     facts = replace(facts, rules=rules_of(find_release("3.6.2"), image.features))
     found = broker_return(image, facts, [1])

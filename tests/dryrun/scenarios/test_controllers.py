@@ -298,7 +298,7 @@ def test_conversion_of_a_sound_static_quorum_is_expected_to_work(expected: tuple
 
 
 def test_conversion_with_a_voter_down_is_what_a_log_cannot_tell() -> None:
-    # Measured: accepted where the voter failed after it had reported to this leader, refused where before.
+    # Measured: accepted if the voter failed after it had reported to this leader, refused where before.
     found = feature_levels(*static_quorum(8, 9, 10), CONVERT, voters=(8, 9, 10), down=frozenset({10}))
     assert (found.verdict, found.effects["features"][0]["accepted_by_kafka"]) == (Verdict.UNKNOWN, None)
     assert "voter-not-ready" in {finding.id for finding in found.findings}

@@ -129,7 +129,7 @@ def test_orphans_go_with_the_next_topic_of_that_name(monkeypatch: pytest.MonkeyP
 def test_records_after_an_abort_decide_if_aborted_ones_take_effect(
     behind: list[list[MetadataRecord]], leaks: int
 ) -> None:
-    # As Kafka's own classes did: forgotten only where nothing follows in the same read.
+    # As Kafka's own classes did: forgotten only if nothing follows in the same read.
     found, prediction = started_from(log([BEGIN, topic(1)], [ABORT], *behind))
     assert found.phantoms == leaks
     assert ("t1" in found.image.topic_ids) == bool(leaks)

@@ -115,7 +115,7 @@ def test_single_file_is_opened(tmp_path: Path, name: str, content: bytes, kind: 
 
 
 def test_empty_path_is_not_the_current_directory(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    # `kafkactl log verify "$DIR"` where the variable is not set.
+    # `kafkactl log verify "$DIR"` if the variable is not set.
     monkeypatch.chdir(folder)
     with pytest.raises(KafkactlError, match="is empty") as caught:
         open_source("")

@@ -1,4 +1,4 @@
-"""ZooKeeper against KRaft: equal where the copy is faithful, and one difference for one change, on either side."""
+"""ZooKeeper against KRaft: equal if the copy is faithful, and one difference for one change, on either side."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_release_has_its_layout_and_levels(
     assert release.lowest_format_level == lowest_format
 
 
-# Rows: what changes, and from which release on it is so (3.3 where it was so from the start).
+# Rows: what changes, and from which release on it is so (3.3 if it was so from the start).
 @pytest.mark.parametrize(
     ("fact", "values"),
     [

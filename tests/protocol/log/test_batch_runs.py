@@ -27,7 +27,7 @@ def in_pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def places(data: bytes, size: int) -> tuple[list[int], list[tuple[int, int]]]:
-    """Return where the batches begin, and the damage, merged where it touches."""
+    """Return where the batches begin, and the damage, merged if it touches."""
     batches: list[int] = []
     damage: list[tuple[int, int]] = []
     for found in walk_runs(in_pieces(data, size)):

@@ -321,7 +321,7 @@ JOURNEYS = [
 @pytest.mark.parametrize("journey", JOURNEYS)
 @pytest.mark.parametrize("reaction", [Reaction(), Reaction(answer=LOST), Reaction(answer=TIMED_OUT, taken=False)])
 def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journey, reaction, every):
-    # No request is ever sent twice but where it certainly left nothing: the world refuses a second one.
+    # No request is ever sent twice but if it certainly left nothing: the world refuses a second one.
     voters, observers, dead, target = journey
     quick = QuorumWaitPolicy(gate=replace(QuorumWaitPolicy().gate, span_ms=500, samples=2), stays_away_ms=500)
 

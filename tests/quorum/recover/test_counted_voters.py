@@ -1,4 +1,4 @@
-"""Voters of a lost quorum: named by the log where nothing else names them, and counted by directory id."""
+"""Voters of a lost quorum: named by the log if nothing else names them, and counted by directory id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Next steps of ids are written once, in schemas/explain: code gives one only where it knows more."""
+"""Next steps of ids are written once, in schemas/explain: code gives one only if it knows more."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def too_slow(pattern: re.Pattern[str], used: frozenset[str]) -> str | None:
 
 
 def _seconds(pattern: re.Pattern[str], used: frozenset[str], text: str | bytes) -> float:
-    """Return seconds of the processor; the least of three where it is suspicious, because other work makes a
+    """Return seconds of the processor; the least of three if it is suspicious, because other work makes a
     measurement longer."""
     first = _once(pattern, used, text)
     return min(first, *(_once(pattern, used, text) for _ in range(2))) if first >= SUSPICIOUS_SECONDS else first

@@ -147,7 +147,7 @@ def _public_functions(group: str) -> list[object]:
 
 
 def _operations_of(module: str) -> list[object]:
-    """Return what a module of commands takes of operations by name, where that is not a module."""
+    """Return what a module of commands takes of operations by name, if that is not a module."""
     path = ROOT / f"{module.removeprefix('kafkactl.').replace('.', '/')}.py"
     imports = nodes(path, ast.ImportFrom) if path.is_file() else []
     return [

@@ -91,7 +91,7 @@ def test_output_of_tests_and_their_processes_is_searched(tmp_path: Path) -> None
     assert run.returncode == 1
     assert "passwords were printed or logged" in run.stdout
     assert "a process shows passwords" in run.stdout
-    # The last test is not blamed; where there is a CI, pytest writes the reason behind the name of the test.
+    # The last test is not blamed; if there is a CI, pytest writes the reason behind the name of the test.
     assert re.search(r"test_prints.py::test_starts( - .*)?\n1 failed, 2 passed, 2 errors", run.stdout)
     del secrets_scan._leaks[:]  # that session shows what its test printed
 

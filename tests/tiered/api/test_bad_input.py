@@ -295,7 +295,7 @@ def test_segments_that_are_listed_twice_are_reported(tmp_path: Path):
 
 
 def test_objects_of_unknown_size_are_not_cut(tmp_path: Path):
-    # rclone lists -1 where a store does not give the size.
+    # rclone lists -1 if a store does not give the size.
     entries = [{"Path": line.split(" ")[0], "Size": -1} for line in WHOLE.splitlines()]
     assert ids(audited(tmp_path / "seen", three(), bucket=listed(tmp_path, json.dumps(entries)))) == []
 

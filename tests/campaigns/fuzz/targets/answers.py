@@ -35,7 +35,7 @@ _KEYS = ("DescribeCluster", "DescribeQuorum", "DescribeConfigs", "Fetch", "Metad
 
 
 def fitted(spec: MessageSpec, version: int, document: Any) -> dict[str, Any]:
-    """Return a value of this message: what `document`, a JSON value, has of it where it fits, else the defaults."""
+    """Return a value of this message: what `document`, a JSON value, has of it if it fits, else the defaults."""
     return _struct(spec.fields, Form(version, spec.is_flexible(version)), document)
 
 

@@ -119,7 +119,7 @@ def _record_batches() -> Made:
 
 
 def _batch_contents() -> Made:
-    """Return what is inside of a batch: attributes, number of records, records, which are compressed where that is
+    """Return what is inside of a batch: attributes, number of records, records, which are compressed if that is
     said."""
 
     def feed(data: bytes) -> object:

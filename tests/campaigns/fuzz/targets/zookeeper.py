@@ -67,7 +67,7 @@ def _znode_names() -> Made:
 
 
 def _saved_tree() -> Made:
-    """Return zk.jsonl.gz, packed here where it is not; what could be read of it is written and read the same."""
+    """Return zk.jsonl.gz, packed here if it is not; what could be read of it is written and read the same."""
 
     def feed(data: bytes) -> object:
         saved = decode_znodes(data if data.startswith(b"\x1f\x8b") else packed_znodes(data), file="f")
