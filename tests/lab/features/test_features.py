@@ -222,7 +222,7 @@ def test_epochs_differ_and_only_levels_are_compared(new_cluster: ClusterOf, kafk
     follower = 3 - cluster.leader()
     cluster.stop(follower)
     cluster.start()
-    run = kafkactl(*features, "verify", "--metadata", "4.0-IV3", "--wait", "20s", "-o", "json")
+    run = kafkactl(*features, "verify", "--metadata", "4.0-IV3", "--wait", "60s", "-o", "json")
     assert (run.code, run.json["proved"]) == (0, True)
     assert len({node["finalized_epoch"] for node in run.json["proof"]}) == 3
 
@@ -356,6 +356,6 @@ def test_describe_and_verify_on_every_release(new_cluster: ClusterOf, kafkactl: 
         shown = kafkactl("features", *where, "describe", "-o", "json")
         assert [(node["id"], node["answers"]) for node in shown.json["nodes"]] == [(1, True), (2, True), (11, True)]
         assert (shown.json["cluster_id"], shown.json["findings"]) == (cluster.cluster_id, [])
-        assert kafkactl("features", *where, "verify", "--wait", "20s").code == 0
+        assert kafkactl("features", *where, "verify", "--wait", "60s").code == 0
     with cluster.client(Role.BROKER) as client:
         assert client.cluster().cluster_id == cluster.cluster_id
