@@ -1,4 +1,4 @@
-"""Preparation of a driver: from an inventory to a crew with an open journal and the facts that it needs."""
+"""Preparation of a driver: from an inventory to a context with an open journal and the facts that it needs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def live_world(inventory: Inventory, say: Callable[[str], None]) -> LiveWorld:
     )
 
 
-def open_crew(
+def open_context(
     inventory: Inventory,
     world: LiveWorld,
     seen: Observation,
@@ -67,7 +67,7 @@ def open_crew(
 ) -> RunContext:
     """Return the run's context, with its journal open and locked and the cluster's lock held.
 
-    Close `crew.lock`, `crew.journal`. `edits` and `rendered` are as in `RenderedFiles`.
+    Close `context.lock`, `context.journal`. `edits` and `rendered` are as in `RenderedFiles`.
 
     Raises UnreachableError `cluster-id-not-observed`, RefusedError `concurrent-migration-run`, and what
     `open_migration_journal` raises.
@@ -166,6 +166,6 @@ def _format_flags(inventory: Inventory, seen: Observation, journal: MigrationJou
     return {controller.id: ("--initial-controllers", text) for controller in controllers}
 
 
-def facts_for_the_answer(crew: RunContext) -> dict[str, Any]:
+def facts_for_the_answer(context: RunContext) -> dict[str, Any]:
     """Return the fields of the answer in addition to the steps."""
-    return {"cluster_id": crew.cluster_id, "journal": crew.journal.path}
+    return {"cluster_id": context.cluster_id, "journal": context.journal.path}

@@ -119,7 +119,7 @@ class DriveResult:
     to_dict = json_of("**result", "time_ms", "consequences", "cluster_id", "journal", kind="migrate.run")
 
 
-def asking(ask: AskCallback, crew: RunContext, seen: Observation, *, once: bool = False) -> Ask:
+def asking(ask: AskCallback, context: RunContext, seen: Observation, *, once: bool = False) -> Ask:
     """Return `ask` as the driver calls it; `once`: for the first step only."""
     asked: list[str] = []
 
@@ -127,7 +127,7 @@ def asking(ask: AskCallback, crew: RunContext, seen: Observation, *, once: bool 
         if once and asked:
             return None
         asked.append(step.target)
-        return ask(Question(route=route, step=step, cluster_id=crew.cluster_id, seen=seen))
+        return ask(Question(route=route, step=step, cluster_id=context.cluster_id, seen=seen))
 
     return asks
 
@@ -142,7 +142,7 @@ def perform(
     """Observe, open the journal, drive."""
     world = driver.live_world(inventory, on_request)
     seen = world.observe()
-    crew = driver.open_crew(
+    context = driver.open_context(
         inventory,
         world,
         seen,
@@ -151,9 +151,9 @@ def perform(
         edits=edit_answers(options.hand_edits),
         rendered=_folder_of(options),
     )
-    with crew.journal, crew.lock:
-        result = drive(crew, seen)
-    return DriveResult(result=result, time_ms=seen.time_ms, **driver.facts_for_the_answer(crew))
+    with context.journal, context.lock:
+        result = drive(context, seen)
+    return DriveResult(result=result, time_ms=seen.time_ms, **driver.facts_for_the_answer(context))
 
 
 def rehearse(

@@ -60,16 +60,16 @@ def run(
         reached = State(state).place
         return reached is not None and reached >= place
 
-    def drive(crew: RunContext, seen: Observation) -> RunResult:
+    def drive(context: RunContext, seen: Observation) -> RunResult:
         return run_migration(
-            crew,
+            context,
             ForwardRoute(inventory),
             goal=FORWARD,
             identity=identity_of(inventory),
             until=until,
             is_there=is_there,
-            guard=ForwardGuard(crew, accepted=options.accepted, until=until),
-            ask=asking(ask, crew, seen),
+            guard=ForwardGuard(context, accepted=options.accepted, until=until),
+            ask=asking(ask, context, seen),
             accept_observed=options.accept_observed,
         )
 
@@ -101,15 +101,15 @@ def finalize(
     """
     options = options or DriveOptions()
 
-    def drive(crew: RunContext, seen: Observation) -> RunResult:
+    def drive(context: RunContext, seen: Observation) -> RunResult:
         is_begun = observed_state(seen).state is State.M10
         return run_migration(
-            crew,
+            context,
             _final_route(inventory),
             goal=FINALIZE,
             identity=identity_of(inventory),
-            guard=ForwardGuard(crew, accepted=options.accepted),
-            ask=asking(agree if is_begun else ask, crew, seen, once=True),
+            guard=ForwardGuard(context, accepted=options.accepted),
+            ask=asking(agree if is_begun else ask, context, seen, once=True),
             accept_observed=options.accept_observed,
         )
 

@@ -54,14 +54,14 @@ def rollback(
     """
     options = options or DriveOptions()
 
-    def drive(crew: RunContext, seen: Observation) -> RunResult:
+    def drive(context: RunContext, seen: Observation) -> RunResult:
         return run_migration(
-            crew,
+            context,
             RollbackRoute(inventory, accepted=options.accepted),
             goal=BACK,
             identity=identity_of(inventory),
-            guard=BackGuard(crew),
-            ask=asking(ask, crew, seen, once=True),
+            guard=BackGuard(context),
+            ask=asking(ask, context, seen, once=True),
             accept_observed=True,
         )
 

@@ -40,7 +40,7 @@ def limit_of(step: Step, policy: MigrationWaitPolicy) -> int:
     return policy.gate_ms
 
 
-def why_closed(crew: RunContext, step: Step, route: StepPlan, seen: Observation) -> tuple[str, ...]:
+def why_closed(context: RunContext, step: Step, route: StepPlan, seen: Observation) -> tuple[str, ...]:
     """Return the reasons why the gate of a step is closed; none if it is open.
 
     A registration outlives its broker for some seconds, so a node that was started has to answer as well.
@@ -53,7 +53,7 @@ def why_closed(crew: RunContext, step: Step, route: StepPlan, seen: Observation)
     if any(other.state is Progress.PENDING for other in same):
         return (observed_instead(seen, step),)
     if step.action is Move.FORMAT_DISK:
-        return _formatted_for_another(crew, step, seen)
+        return _formatted_for_another(context, step, seen)
     if step.action not in STARTS or step.node is None or step.role is None:
         return ()
     if answers(seen.node(step.node, step.role)) is False:
@@ -63,24 +63,24 @@ def why_closed(crew: RunContext, step: Step, route: StepPlan, seen: Observation)
     return isr_incomplete(seen, step.node) if step.role is Role.BROKER else not_caught_up(seen, step.node)
 
 
-def _formatted_for_another(crew: RunContext, step: Step, seen: Observation) -> tuple[str, ...]:
+def _formatted_for_another(context: RunContext, step: Step, seen: Observation) -> tuple[str, ...]:
     """Return the reason if a disk is formatted for another cluster."""
     node = None if step.node is None else seen.node(step.node, Role.CONTROLLER)
     found = None if node is None else (node.meta_properties or {}).get("cluster.id")
-    if found is None or found == crew.cluster_id:
+    if found is None or found == context.cluster_id:
         return ()
-    return (f"meta.properties of {step.target} has cluster.id {found}, not {crew.cluster_id}",)
+    return (f"meta.properties of {step.target} has cluster.id {found}, not {context.cluster_id}",)
 
 
-def is_blind(crew: RunContext, step: Step, *, asked: bool) -> bool:
+def is_blind(context: RunContext, step: Step, *, asked: bool) -> bool:
     """Return True if only the start of the node shows the result of a step, because its file or disk is unreadable."""
     if step.node is None:
         return False
     if step.action is Move.FORMAT_DISK:
-        node = crew.node(step.node)
+        node = context.node(step.node)
         return not (node.hooks.is_local or node.log is not None)
     is_file = step.action in (Move.PUT_CONFIG, Move.RESTORE_CONFIG)
-    return asked and is_file and not crew.world.has_hook(Verb.GET_CONFIG, step.node)
+    return asked and is_file and not context.world.has_hook(Verb.GET_CONFIG, step.node)
 
 
 def new_strays(seen: Observation, step: Step) -> Finding | None:
@@ -91,7 +91,7 @@ def new_strays(seen: Observation, step: Step) -> Finding | None:
     return stray_finding(case_of(seen), node.name) if node is not None and node.strays else None
 
 
-def boot_left_ms(crew: RunContext, step: Step, place: Place, up_ms: int) -> int:
+def boot_left_ms(context: RunContext, step: Step, place: Place, up_ms: int) -> int:
     """Return the time in ms that a node, started `up_ms` ago, may still take to boot; 0 if the step has to be taken.
 
     A node that answers is no longer booting, and a node without a process has ended. A process that exists gets the
@@ -100,8 +100,8 @@ def boot_left_ms(crew: RunContext, step: Step, place: Place, up_ms: int) -> int:
     """
     if step.action not in STARTS or step.node is None or step.role is None:
         return 0
-    running = is_running(crew.world, place)
-    if running is False or answers(crew.world.observe().node(step.node, step.role)):
+    running = is_running(context.world, place)
+    if running is False or answers(context.world.observe().node(step.node, step.role)):
         return 0
-    limit_ms = limit_of(step, crew.policy)
+    limit_ms = limit_of(step, context.policy)
     return limit_ms if running else max(0, limit_ms - up_ms)

@@ -121,8 +121,8 @@ class BackGuard:
     Later there is no controller, so a missing file would prolong the outage.
     """
 
-    def __init__(self, crew: RunContext) -> None:
-        self._crew = crew
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
         self._is_ready = False
 
     def observations_needed(self, _route: StepPlan, _step: Step) -> int:
@@ -140,8 +140,8 @@ class BackGuard:
         if self._is_ready:
             return ()
         found = (
-            *self._crew.files.objections(seen, route.steps),
-            *missing_files(self._crew.files, self._crew.inventory, route.steps, seen),
+            *self._context.files.objections(seen, route.steps),
+            *missing_files(self._context.files, self._context.inventory, route.steps, seen),
         )
         self._is_ready = not found
         return found
@@ -170,9 +170,9 @@ class ForwardGuard:
     """
 
     def __init__(
-        self, crew: RunContext | Rehearsal, *, accepted: frozenset[str] = frozenset(), until: str | None = None
+        self, context: RunContext | Rehearsal, *, accepted: frozenset[str] = frozenset(), until: str | None = None
     ) -> None:
-        self._crew = crew
+        self._context = context
         self._accepted = accepted
         self._last = None if until is None else State(until).place
         self._passed: set[str] = set()
@@ -196,7 +196,7 @@ class ForwardGuard:
         if risks := majority_at_risk(seen, step):
             return risks
         wanted_steps = [step for step in route.steps if step.is_before(self._last)]
-        if not self._files_settled and (files := self._crew.files.objections(seen, wanted_steps)):
+        if not self._files_settled and (files := self._context.files.objections(seen, wanted_steps)):
             return files
         due = self._due(route, step)
         if due is None and step.action in _MENDING:
@@ -229,7 +229,7 @@ class ForwardGuard:
     def _too_fresh(self, seen: Observation, earlier: Observation | None) -> Iterable[Finding]:
         """Report an M8 that is shorter than the inventory asks, and an election between two observations."""
         evidence = evidence_of(seen)
-        yield from soak_findings(soak_of(evidence), wanted_hours=self._crew.inventory.soak_hours)
+        yield from soak_findings(soak_of(evidence), wanted_hours=self._context.inventory.soak_hours)
         if earlier is not None:
             yield from election_between(evidence_of(earlier), evidence)
 
@@ -252,9 +252,9 @@ class ForwardGuard:
         if due is None:
             return
         self._passed.add(due.name)
-        if seen.tree is not None and isinstance(self._crew, RunContext):
+        if seen.tree is not None and isinstance(self._context, RunContext):
             znodes = sorted(seen.tree.znodes.values(), key=lambda znode: znode.path)
-            self._crew.journal.keep("tree", {"before": due.name, "state": route.state}, encode_znodes(znodes))
+            self._context.journal.keep("tree", {"before": due.name, "state": route.state}, encode_znodes(znodes))
 
     def hopeless(self, seen: Observation) -> Finding | None:
         """Return the finding of a copy that does not begin or continue; the cluster has no controller meanwhile."""

@@ -108,31 +108,31 @@ def phase_of(step: Step) -> str:
 Act = Callable[[RunContext, Step, int, Observation], Applied]
 
 
-def _put(crew: RunContext, step: Step, seq: int, seen: Observation) -> Applied:
-    place = crew.place(step, seq)
-    node = crew.node(place.node)
-    current, finding = apply.read_file(crew.world, place)
+def _put(context: RunContext, step: Step, seq: int, seen: Observation) -> Applied:
+    place = context.place(step, seq)
+    node = context.node(place.node)
+    current, finding = apply.read_file(context.world, place)
     if finding is not None:
         return Applied(finding=finding)
-    content = crew.files.content(node, place.phase, current, seen)
+    content = context.files.content(node, place.phase, current, seen)
     if isinstance(content, Finding):
         return Applied(finding=content)
-    kept = crew.journal.keep("file", {"node": node.name, "phase": place.phase}, content)
-    return apply.put_file(crew.world, place, content, before=current, copy=str(crew.journal.folder / kept))
+    kept = context.journal.keep("file", {"node": node.name, "phase": place.phase}, content)
+    return apply.put_file(context.world, place, content, before=current, copy=str(context.journal.folder / kept))
 
 
-def _restart(crew: RunContext, step: Step, seq: int, seen: Observation) -> Applied:
-    place = crew.place(step, seq)
+def _restart(context: RunContext, step: Step, seq: int, seen: Observation) -> Applied:
+    place = context.place(step, seq)
     in_zookeeper = step.role is Role.BROKER and (
         phase_of(step) in _STARTS_IN_ZOOKEEPER or _is_in_zookeeper(seen, place.node)
     )
     return apply.restart(
-        crew.world,
+        context.world,
         place,
         in_zookeeper=in_zookeeper,
-        policy=crew.policy,
-        waits=crew.waits,
-        starting=lambda: _starting(crew, seq, place.name, place.phase),
+        policy=context.policy,
+        waits=context.waits,
+        starting=lambda: _starting(context, seq, place.name, place.phase),
     )
 
 
@@ -141,58 +141,60 @@ def _is_in_zookeeper(seen: Observation, broker: int) -> bool:
     return node is None or node.mode is not Mode.KRAFT
 
 
-def _stop(crew: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
-    return apply.stop(crew.world, crew.place(step, seq), policy=crew.policy, waits=crew.waits)
+def _stop(context: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
+    return apply.stop(context.world, context.place(step, seq), policy=context.policy, waits=context.waits)
 
 
-def _starting(crew: RunContext, seq: int, target: str, phase: str) -> None:
+def _starting(context: RunContext, seq: int, target: str, phase: str) -> None:
     """Write to the journal that a node is about to start with the file of a phase, as a part of this intent."""
-    crew.journal.append("starting", {"of": seq, "target": target, "phase": phase})
+    context.journal.append("starting", {"of": seq, "target": target, "phase": phase})
 
 
-def _start(crew: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
-    _starting(crew, seq, step.target, phase_of(step))
-    return apply.start(crew.world, crew.place(step, seq))
+def _start(context: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
+    _starting(context, seq, step.target, phase_of(step))
+    return apply.start(context.world, context.place(step, seq))
 
 
-def _format(crew: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
-    place = crew.place(step, seq)
-    if crew.world.listens(place.node):
+def _format(context: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
+    place = context.place(step, seq)
+    if context.world.listens(place.node):
         return Applied(finding=_something_listens(step))
-    flags = crew.format_flags.get(place.node, ())
-    return apply.format_disk(crew.world, place, cluster_id=crew.cluster_id, release=crew.release, flags=flags)
+    flags = context.format_flags.get(place.node, ())
+    return apply.format_disk(context.world, place, cluster_id=context.cluster_id, release=context.release, flags=flags)
 
 
-def _stop_controllers(crew: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
-    applied = apply.stop_controllers(crew.world, crew.controllers(seq), policy=crew.policy, waits=crew.waits)
+def _stop_controllers(context: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
+    applied = apply.stop_controllers(
+        context.world, context.controllers(seq), policy=context.policy, waits=context.waits
+    )
     if applied.finding is not None or applied.asked:
         return applied
-    finding = apply.verified_gone(crew.world, crew.controllers(seq), policy=crew.policy, waits=crew.waits)
+    finding = apply.verified_gone(context.world, context.controllers(seq), policy=context.policy, waits=context.waits)
     return Applied(finding=finding, evidence=applied.evidence)
 
 
-def _raise(crew: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
-    return apply.raise_epoch(crew.world, crew.controllers(seq), policy=crew.policy)
+def _raise(context: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
+    return apply.raise_epoch(context.world, context.controllers(seq), policy=context.policy)
 
 
-def _delete_controller(crew: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
-    return apply.delete_controller(crew.world, crew.controllers(seq), _keeper(crew), policy=crew.policy)
+def _delete_controller(context: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
+    return apply.delete_controller(context.world, context.controllers(seq), _keeper(context), policy=context.policy)
 
 
-def _delete_migration(crew: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
-    return apply.delete_migration(crew.world, crew.controllers(seq), _keeper(crew), policy=crew.policy)
+def _delete_migration(context: RunContext, _step: Step, seq: int, _seen: Observation) -> Applied:
+    return apply.delete_migration(context.world, context.controllers(seq), _keeper(context), policy=context.policy)
 
 
-def _keeper(crew: RunContext) -> Callable[[Znode], str]:
+def _keeper(context: RunContext) -> Callable[[Znode], str]:
     def keep(znode: Znode) -> str:
-        return crew.journal.keep("znode", {"path": znode.path}, render_znode(znode).encode())
+        return context.journal.keep("znode", {"path": znode.path}, render_znode(znode).encode())
 
     return keep
 
 
-def _follows(crew: RunContext, step: Step, _seq: int, _seen: Observation) -> Applied:
+def _follows(context: RunContext, step: Step, _seq: int, _seen: Observation) -> Applied:
     """Wait until the broker's own Metadata answer names the ZooKeeper controller in two observations."""
-    world, until, times = crew.world, Deadline.after(crew.policy.gate_ms, crew.world.clock), 0
+    world, until, times = context.world, Deadline.after(context.policy.gate_ms, context.world.clock), 0
     while True:
         holder = apply.zookeeper_controller(world)
         named = None if step.node is None else world.controller_of(step.node)
@@ -205,31 +207,31 @@ def _follows(crew: RunContext, step: Step, _seq: int, _seen: Observation) -> App
             seen = f"both are broker {holder}; observed once, to be confirmed by a second observation"
         else:
             seen = f"{step.target} names {_broker(named)}, /controller is held by {_broker(holder)}"
-        crew.waits(f"{step.target} to name the broker that holds /controller", seen)
-        world.clock.sleep_ms(crew.policy.observe_every_ms)
+        context.waits(f"{step.target} to name the broker that holds /controller", seen)
+        world.clock.sleep_ms(context.policy.observe_every_ms)
 
 
 def _broker(id: int | None) -> str:
     return "no broker" if id is None else f"broker {id}"
 
 
-def _wait(_crew: RunContext, _step: Step, _seq: int, _seen: Observation) -> Applied:
+def _wait(_context: RunContext, _step: Step, _seq: int, _seen: Observation) -> Applied:
     return Applied()
 
 
-def _wipe(crew: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
-    place = crew.place(step, seq)
-    folder = metadata_dir(crew.node(place.node), crew, place)
+def _wipe(context: RunContext, step: Step, seq: int, _seen: Observation) -> Applied:
+    place = context.place(step, seq)
+    folder = metadata_dir(context.node(place.node), context, place)
     if isinstance(folder, Finding):
         return Applied(finding=folder)
-    return apply.wipe_disk(crew.world, place, metadata_dir=folder, cluster_id=crew.cluster_id)
+    return apply.wipe_disk(context.world, place, metadata_dir=folder, cluster_id=context.cluster_id)
 
 
-def metadata_dir(node: InventoryNode, crew: RunContext, place: Place) -> str | Finding:
+def metadata_dir(node: InventoryNode, context: RunContext, place: Place) -> str | Finding:
     """Return the directory of a controller's metadata log: by its file, else by the inventory."""
     from kafkactl.protocol.text.properties import parse_properties
 
-    current, _ = apply.read_file(crew.world, place)
+    current, _ = apply.read_file(context.world, place)
     known = {} if current is None else parse_properties(current, file=node.config).mapping
     for key in ("metadata.log.dir", "log.dirs", "log.dir"):
         if first := (known.get(key) or "").split(",")[0].strip():

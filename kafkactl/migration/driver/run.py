@@ -64,7 +64,7 @@ Ask = Callable[[StepPlan, Step], Finding | None]
 
 
 def run_migration(
-    crew: RunContext,
+    context: RunContext,
     plan: Plan,
     *,
     goal: str,
@@ -82,8 +82,8 @@ def run_migration(
     if nothing was seen at all, and nothing touched.
     """
     way = _Way(plan=plan, goal=goal, identity=identity, until=until, is_there=is_there, accept_observed=accept_observed)
-    journey = MigrationJourney(crew, way, guard or NoGuard(), ask)
-    engine = Engine(journey, crew.journal, clock=crew.world.clock, policy=crew.policy)
+    journey = MigrationJourney(context, way, guard or NoGuard(), ask)
+    engine = Engine(journey, context.journal, clock=context.world.clock, policy=context.policy)
     try:
         end = engine.to_the_end()
     except KeyboardInterrupt:

@@ -25,8 +25,8 @@ AWAY: Final = frozenset(
 class StepWatch:
     """Watch of the nodes in one run; it keeps the time since which a node has been silent."""
 
-    def __init__(self, crew: RunContext) -> None:
-        self._crew = crew
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
         self._silent_until: Deadline | None = None
 
     def lock_lost(self) -> Finding | None:
@@ -34,18 +34,18 @@ class StepWatch:
 
         A ZooKeeper that is away is waited for.
         """
-        crew, away = self._crew, None
+        context, away = self._context, None
         while True:
             try:
-                crew.lock.check()
+                context.lock.check()
             except RefusedError as error:
                 return error_finding("migration", error)
             except UnreachableError as error:
-                away = away or Deadline.after(crew.policy.znode_ms, crew.world.clock)
+                away = away or Deadline.after(context.policy.znode_ms, context.world.clock)
                 if error.id not in AWAY or away.passed:
                     return error_finding("migration", error)
-                crew.tell(Event(kind="wait", text="ZooKeeper to answer again", seen=error.message))
-                crew.world.clock.sleep_ms(crew.policy.observe_every_ms)
+                context.tell(Event(kind="wait", text="ZooKeeper to answer again", seen=error.message))
+                context.world.clock.sleep_ms(context.policy.observe_every_ms)
             else:
                 return None
 
@@ -57,7 +57,7 @@ class StepWatch:
         """
         silent: tuple[str, ...] = ()
         if stops_a_living_node(seen, step):
-            silent = tuple(node.name for node in others_alive(seen, step) if not self._crew.world.answers(node.id))
+            silent = tuple(node.name for node in others_alive(seen, step) if not self._context.world.answers(node.id))
         if not silent:
             self._silent_until = None
             return None
@@ -71,10 +71,10 @@ class StepWatch:
 
     def may_observe_again(self, silent: Finding) -> bool:
         """Return True if there is time for another observation, after a wait."""
-        clock, policy = self._crew.world.clock, self._crew.policy
+        clock, policy = self._context.world.clock, self._context.policy
         self._silent_until = self._silent_until or Deadline.after(policy.settle_ms, clock)
         if self._silent_until.passed:
             return False
-        self._crew.tell(Event(kind="wait", text=f"{silent.subject} to answer again", seen=silent.message))
+        self._context.tell(Event(kind="wait", text=f"{silent.subject} to answer again", seen=silent.message))
         clock.sleep_ms(policy.observe_every_ms)
         return True

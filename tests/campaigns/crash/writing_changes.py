@@ -22,10 +22,10 @@ from kafkactl.quorum.plan import plan_reassignment
 from kafkactl.quorum.target import parse_target
 from tests.campaigns.crash.campaign import Command, Mark, is_temporary
 from tests.campaigns.crash.states import Flat
-from tests.fakes import migration_crew
+from tests.fakes import run_context
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import at_phase
 from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.run_context import at_phase
 from tests.migration import zk_trees
 from tests.migration.driver.test_rollback import go_back
 from tests.migration.driver.test_run import forward
@@ -121,7 +121,7 @@ def _migrate(
         migrating = FakeWorld(cluster)
         migrating.on_act = mark
         (root / "state").mkdir(exist_ok=True)
-        with mock.patch.object(migration_crew, "Unsynced", OsFilesystem):
+        with mock.patch.object(run_context, "Unsynced", OsFilesystem):
             return str(go(migrating, root / "state").outcome.value)
 
     def goal(cluster: FakeCluster) -> str | None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.commands.migrate.test_drive import migrate  # noqa: F401  # a fixture
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import at_phase
+from tests.fakes.run_context import at_phase
 
 MISSPELT = [
     ("automation-unknwon", "automation-unknown"),

@@ -14,8 +14,8 @@ from kafkactl.core.frozen import changed
 from kafkactl.migration.api import driver as migration_driver_open
 from kafkactl.migration.driver.ports import Event
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import address_of, at_phase
 from tests.fakes.migration_hooks import FakeClock, FakeWorld
+from tests.fakes.run_context import address_of, at_phase
 from tests.migration.observations import OPEN_AT_M0
 from tests.migration.zk_trees import CLUSTER_ID
 

@@ -51,13 +51,13 @@ def _fill(release: str, work: Path, target: Path) -> None:
         quorum=config.static_quorum({1: controller_port}),
     )  # fmt: skip
     archive = f"-XX:ArchiveClassesAtExit={target / FILE}"
-    with node.KafkaNode(release, settings, work, java_options=[archive]) as teacher:
-        format_it = ["format", "-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c", str(teacher.config_file)]
+    with node.KafkaNode(release, settings, work, java_options=[archive]) as example:
+        format_it = ["format", "-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c", str(example.config_file)]
         storage_tool.run_separately(release, storage_tool.STORAGE_TOOL, format_it)
-        teacher.start().wait_ready(120)
-        teacher.stop(120)
+        example.start().wait_ready(120)
+        example.stop(120)
     if not (target / FILE).is_file():
-        raise LabError(f"Java wrote no class archive of Kafka {release}:\n{teacher.log_text()[-2000:]}")
+        raise LabError(f"Java wrote no class archive of Kafka {release}:\n{example.log_text()[-2000:]}")
 
 
 def main(arguments: Sequence[str]) -> None:

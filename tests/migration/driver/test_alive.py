@@ -23,8 +23,8 @@ from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.observed.observation import IdentitySeen, Observation
 from kafkactl.migration.steps.step import File, Move, Step
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import at_phase, open_crew
 from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.run_context import at_phase, open_context
 from tests.migration.observations import OPEN_AT_M0
 from tests.migration.zk_trees import CLUSTER_ID
 from tests.sampling import one_in
@@ -34,25 +34,29 @@ RESTARTS = (Verb.STOP, Verb.RESTART)
 
 
 def forward(world: FakeWorld, folder: Path, *, goal: str = FORWARD, until: str | None = None) -> RunResult:
-    crew = open_crew(world, folder)
-    with crew.journal, crew.lock:
+    context = open_context(world, folder)
+    with context.journal, context.lock:
         return run_migration(
-            crew,
-            ForwardRoute(crew.inventory, finalize=goal == FINALIZE),
+            context,
+            ForwardRoute(context.inventory, finalize=goal == FINALIZE),
             goal=goal,
-            identity=identity_of(crew.inventory),
+            identity=identity_of(context.inventory),
             until=until,
             is_there=(lambda state: state == until) if until else (lambda _: False),
-            guard=ForwardGuard(crew, accepted=KNOWN),
+            guard=ForwardGuard(context, accepted=KNOWN),
         )
 
 
 def back(world: FakeWorld, folder: Path) -> RunResult:
-    crew = open_crew(world, folder)
-    with crew.journal, crew.lock:
+    context = open_context(world, folder)
+    with context.journal, context.lock:
         return run_migration(
-            crew, RollbackRoute(crew.inventory), goal=BACK, identity=identity_of(crew.inventory), guard=BackGuard(crew)
-        )  # fmt: skip
+            context,
+            RollbackRoute(context.inventory),
+            goal=BACK,
+            identity=identity_of(context.inventory),
+            guard=BackGuard(context),
+        )
 
 
 def stopped(world: FakeWorld) -> list[int]:
@@ -261,17 +265,17 @@ def test_last_replica_that_answers_is_not_restarted() -> None:
 def test_gate_of_a_started_node_stays_closed_until_the_node_answers(tmp_path: Path) -> None:
     # A broker that ends after its registration keeps its znode and registration for some seconds.
     cluster = at_phase("M6")
-    crew = open_crew(FakeWorld(cluster), tmp_path)
+    context = open_context(FakeWorld(cluster), tmp_path)
     step = Step(action=Move.RESTART_NODE, target="broker 2", gate="", why="", node=2, role=Role.BROKER,
                 file=File.MIGRATION)  # fmt: skip
     route = StepPlan(outcome=Outcome.PLANNED, state="M6", steps=())
     seen = cluster.observe()
-    assert why_closed(crew, step, route, seen) == ()
+    assert why_closed(context, step, route, seen) == ()
     ended = changed(
         seen, nodes=tuple(changed(node, alive=False) if node.name == "broker 2" else node for node in seen.nodes)
     )
     for action in (Move.RESTART_NODE, Move.START_NODE):
-        assert why_closed(crew, changed(step, action=action), route, ended) == (
+        assert why_closed(context, changed(step, action=action), route, ended) == (
             "nothing listens at the address of broker 2",
         )
 
@@ -280,8 +284,8 @@ def test_second_driver_is_refused_whatever_its_journal(tmp_path: Path) -> None:
     cluster = at_phase("M3")
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    crew = open_crew(FakeWorld(cluster), tmp_path / "one")
-    with crew.journal, crew.lock, pytest.raises(RefusedError) as caught:
+    context = open_context(FakeWorld(cluster), tmp_path / "one")
+    with context.journal, context.lock, pytest.raises(RefusedError) as caught:
         forward(FakeWorld(cluster), tmp_path / "two")
     assert caught.value.id == "concurrent-migration-run"
 

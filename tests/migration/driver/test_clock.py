@@ -28,9 +28,9 @@ from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import Unsynced, at_phase, open_crew
 from tests.fakes.migration_hooks import FakeWorld
 from tests.fakes.migration_log import MIGRATION
+from tests.fakes.run_context import Unsynced, at_phase, open_context
 from tests.migration.driver.test_rollback import assert_back
 from tests.migration.driver.test_run import KNOWN, assert_on_kraft
 from tests.migration.state.states_seen import HEALTHY
@@ -62,18 +62,18 @@ class StuckCluster(FakeCluster):
 
 
 def drive(world: FakeWorld, folder: Path, *, back: bool = False, wall: Callable[[], int] | None = None) -> RunResult:
-    crew = open_crew(world, folder)
+    context = open_context(world, folder)
     if wall is not None:
-        crew.journal.close()
-        identity = identity_of(crew.inventory)
+        context.journal.close()
+        identity = identity_of(context.inventory)
         path = str(folder / "journal.jsonl")
         journal = open_migration_journal(path, cluster_id=CLUSTER_ID, identity=identity, files=Unsynced(), now_ms=wall)
-        crew = changed(crew, journal=journal)
-    with crew.journal, crew.lock:
-        plan = RollbackRoute(crew.inventory) if back else ForwardRoute(crew.inventory)
-        guard = BackGuard(crew) if back else ForwardGuard(crew, accepted=KNOWN)
+        context = changed(context, journal=journal)
+    with context.journal, context.lock:
+        plan = RollbackRoute(context.inventory) if back else ForwardRoute(context.inventory)
+        guard = BackGuard(context) if back else ForwardGuard(context, accepted=KNOWN)
         goal = BACK if back else FORWARD
-        return run_migration(crew, plan, goal=goal, identity=identity_of(crew.inventory), guard=guard)
+        return run_migration(context, plan, goal=goal, identity=identity_of(context.inventory), guard=guard)
 
 
 @pytest.mark.slow

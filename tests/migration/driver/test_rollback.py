@@ -17,18 +17,20 @@ from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.observed.observation import Mode
 from tests.fakes.interruption import killed_at_every_act
 from tests.fakes.migrating_cluster import FakeCluster, broker_file
-from tests.fakes.migration_crew import at_phase, fused, open_crew
 from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.run_context import at_phase, fused, open_context
 
 EVERY = [pytest.param(23, id="thinned"), pytest.param(1, id="all", marks=pytest.mark.campaign)]  # acts
 PHASES = ("M3", "M4", "M4L", "M6", "M7", "M8")
 
 
 def go_back(world: FakeWorld, folder: Path) -> RunResult:
-    crew = open_crew(world, folder)
-    with crew.journal, crew.lock:
-        identity = identity_of(crew.inventory)
-        return run_migration(crew, RollbackRoute(crew.inventory), goal=BACK, identity=identity, guard=BackGuard(crew))
+    context = open_context(world, folder)
+    with context.journal, context.lock:
+        identity = identity_of(context.inventory)
+        return run_migration(
+            context, RollbackRoute(context.inventory), goal=BACK, identity=identity, guard=BackGuard(context)
+        )
 
 
 def assert_back(cluster: FakeCluster) -> None:

@@ -22,9 +22,9 @@ from kafkactl.migration.observed.observation import Mode, NodeSeen, Observation,
 from kafkactl.migration.steps.step import Barrier
 from tests.fakes.interruption import killed_at_every_act
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import at_phase, fused, open_crew
 from tests.fakes.migration_hooks import ALL, FAIL, LATE, LIE, TWICE, FakeWorld
 from tests.fakes.migration_log import MIGRATION, POST_MIGRATION
+from tests.fakes.run_context import at_phase, fused, open_context
 from tests.migration.driver.test_rollback import EVERY, assert_back
 from tests.migration.observations import OPEN_AT_M0
 from tests.sampling import one_in
@@ -34,20 +34,22 @@ KNOWN = frozenset(OPEN_AT_M0)
 
 
 def forward(world: FakeWorld, folder: Path, *, goal: str = FORWARD, until: str | None = None, **more) -> RunResult:
-    crew = open_crew(world, folder)
-    with crew.journal, crew.lock:
-        guard = ForwardGuard(crew, accepted=more.pop("accepted", KNOWN))
-        plan = ForwardRoute(crew.inventory, finalize=goal == FINALIZE)
+    context = open_context(world, folder)
+    with context.journal, context.lock:
+        guard = ForwardGuard(context, accepted=more.pop("accepted", KNOWN))
+        plan = ForwardRoute(context.inventory, finalize=goal == FINALIZE)
         is_there = (lambda state: state == until) if until else (lambda _: False)
         return run_migration(
-            crew, plan, goal=goal, identity=identity_of(crew.inventory), guard=guard, is_there=is_there, **more
+            context, plan, goal=goal, identity=identity_of(context.inventory), guard=guard, is_there=is_there, **more
         )
 
 
 def back(world: FakeWorld, folder: Path) -> RunResult:
-    crew = open_crew(world, folder)
-    with crew.journal, crew.lock:
-        return run_migration(crew, RollbackRoute(crew.inventory), goal=BACK, identity=identity_of(crew.inventory))
+    context = open_context(world, folder)
+    with context.journal, context.lock:
+        return run_migration(
+            context, RollbackRoute(context.inventory), goal=BACK, identity=identity_of(context.inventory)
+        )
 
 
 def assert_on_kraft(cluster: FakeCluster) -> None:
@@ -314,8 +316,8 @@ def test_nothing_is_begun_where_nothing_is_seen(tmp_path: Path) -> None:
 
 def test_second_driver_is_refused(tmp_path: Path) -> None:
     world = FakeWorld(FakeCluster())
-    crew = open_crew(world, tmp_path)
-    with crew.journal, pytest.raises(RefusedError) as caught:
+    context = open_context(world, tmp_path)
+    with context.journal, pytest.raises(RefusedError) as caught:
         forward(world, tmp_path)
     assert caught.value.id == "another-kafkactl-is-changing"
 
@@ -368,8 +370,8 @@ def test_strays_stop_the_roll(tmp_path: Path) -> None:
 def test_journal_keeps_the_trees_of_both_barriers(tmp_path: Path) -> None:
     cluster = FakeCluster()
     forward(FakeWorld(cluster), tmp_path, until="M6")
-    crew = open_crew(FakeWorld(cluster), tmp_path)
-    with crew.journal as journal:
+    context = open_context(FakeWorld(cluster), tmp_path)
+    with context.journal as journal:
         assert len(journal.recorded.trees) == 3  # before anything, before the first broker, before the last
         assert journal.kept(journal.recorded.trees[0]).startswith(b"\x1f\x8b")
 

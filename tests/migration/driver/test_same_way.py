@@ -16,8 +16,8 @@ from kafkactl.migration.steps.rollback_case import NOTHING, JournalFacts
 from kafkactl.migration.steps.step import Move, Step
 from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import at_phase, fused, inventory_of, open_crew
 from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.run_context import at_phase, fused, inventory_of, open_context
 from tests.migration.driver.test_rollback import PHASES, go_back
 
 Word = tuple[str, str, str | None]
@@ -74,9 +74,9 @@ def test_controller_that_cannot_be_seen_is_wiped_as_shown(phase: str, tmp_path: 
 def test_after_a_run_was_killed_the_rest_is_what_is_shown(stride: int, phase: str, tmp_path: Path) -> None:
     # With the journal that it left. A step that was carried out unseen may be looked at once more, or not.
     def resume(cluster: FakeCluster, folder: Path, _: Fuse) -> Outcome:
-        crew = open_crew(FakeWorld(cluster), folder)
-        with crew.journal, crew.lock:
-            remembered = remembered_of(crew.journal.recorded)
+        context = open_context(FakeWorld(cluster), folder)
+        with context.journal, context.lock:
+            remembered = remembered_of(context.journal.recorded)
         expected = shown(cluster, remembered)
         result = go_back(FakeWorld(cluster), folder)
         assert_same(expected, words_of(result))

@@ -14,8 +14,8 @@ from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.observed.observation import Observation
-from tests.fakes.migration_crew import at_phase, open_crew
 from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.run_context import at_phase, open_context
 from tests.migration.driver.test_run import KNOWN
 
 
@@ -26,13 +26,16 @@ def world() -> FakeWorld:
 
 
 def finalize(world: FakeWorld, folder: Path, *, soak_hours: float = 0, accepted: frozenset[str] = KNOWN) -> RunResult:
-    crew = open_crew(world, folder)
-    crew = changed(crew, inventory=changed(crew.inventory, soak_hours=soak_hours))
-    with crew.journal, crew.lock:
+    context = open_context(world, folder)
+    context = changed(context, inventory=changed(context.inventory, soak_hours=soak_hours))
+    with context.journal, context.lock:
         return run_migration(
-            crew, ForwardRoute(crew.inventory, finalize=True), goal=FINALIZE, identity=identity_of(crew.inventory),
-            guard=ForwardGuard(crew, accepted=accepted),
-        )  # fmt: skip
+            context,
+            ForwardRoute(context.inventory, finalize=True),
+            goal=FINALIZE,
+            identity=identity_of(context.inventory),
+            guard=ForwardGuard(context, accepted=accepted),
+        )
 
 
 @pytest.mark.slow

@@ -19,31 +19,31 @@ from kafkactl.migration.driver.ports import Event, RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import FLAG, POLICY, QUORUM, at_phase, open_crew
 from tests.fakes.migration_hooks import ALL, LIE, FakeWorld
+from tests.fakes.run_context import FLAG, POLICY, QUORUM, at_phase, open_context
 from tests.migration.observations import OPEN_AT_M0
 
 KNOWN = frozenset(OPEN_AT_M0)
 
 
-def crew_of(world: FakeWorld, folder: Path, events: list[Event], **more) -> RunContext:
-    return changed(open_crew(world, folder), tell=events.append, **more)
+def context_of(world: FakeWorld, folder: Path, events: list[Event], **more) -> RunContext:
+    return changed(open_context(world, folder), tell=events.append, **more)
 
 
-def forward(crew: RunContext, until: str) -> RunResult:
-    with crew.journal:
-        guard = ForwardGuard(crew, accepted=KNOWN)
-        identity = identity_of(crew.inventory)
+def forward(context: RunContext, until: str) -> RunResult:
+    with context.journal:
+        guard = ForwardGuard(context, accepted=KNOWN)
+        identity = identity_of(context.inventory)
         reached = lambda state: state == until  # noqa: E731
         return run_migration(
-            crew, ForwardRoute(crew.inventory), goal=FORWARD, identity=identity, guard=guard, is_there=reached
+            context, ForwardRoute(context.inventory), goal=FORWARD, identity=identity, guard=guard, is_there=reached
         )
 
 
-def with_local_disks(crew: RunContext) -> RunContext:
+def with_local_disks(context: RunContext) -> RunContext:
     """Return the observation with disks of this machine, so that a look shows whether they are formatted."""
-    nodes = tuple(changed(node, hooks=Hooks(template="local")) for node in crew.inventory.nodes)
-    return changed(crew, inventory=changed(crew.inventory, nodes=nodes))
+    nodes = tuple(changed(node, hooks=Hooks(template="local")) for node in context.inventory.nodes)
+    return changed(context, inventory=changed(context.inventory, nodes=nodes))
 
 
 def test_format_that_is_asked_for_is_waited_for_until_it_is_seen(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_format_that_is_asked_for_is_waited_for_until_it_is_seen(tmp_path: Path)
 
     began = cluster.now_ms
     world.on_act = act_late
-    result = forward(with_local_disks(crew_of(world, tmp_path, events)), "M2")
+    result = forward(with_local_disks(context_of(world, tmp_path, events)), "M2")
     assert result.outcome is Outcome.DONE, result.findings
     formatted = [step for step in result.steps if step.step.action == "format-disk" and step.state == "done"]
     assert formatted and cluster.now_ms - began >= 60_000
@@ -74,7 +74,7 @@ def test_disk_that_is_formatted_for_another_cluster_does_not_count(tmp_path: Pat
     cluster, events = FakeCluster(), []
     world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
     world.operator = lambda request: cluster.format(request.node, "Another-cluster-id-22ch")
-    result = forward(with_local_disks(crew_of(world, tmp_path, events)), "M3")
+    result = forward(with_local_disks(context_of(world, tmp_path, events)), "M3")
     assert result.outcome is not Outcome.DONE
     assert "format-disk controller 3001: done" not in {event.text for event in events}
 
@@ -83,7 +83,7 @@ def test_format_that_cannot_be_observed_stays_asked_and_is_not_called_done(tmp_p
     cluster, events = FakeCluster(), []
     world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
     world.operator = world.carry_out
-    result = forward(crew_of(world, tmp_path, events), "M3")
+    result = forward(context_of(world, tmp_path, events), "M3")
     assert {step.state for step in result.steps if step.step.action == "format-disk"} == {"asked"}
     assert not any(event.text.startswith("format-disk") and event.text.endswith("done") for event in events)
 
@@ -94,7 +94,7 @@ def test_stop_hook_without_effect_is_reported(verbs, tmp_path: Path) -> None:
     world = FakeWorld(cluster, verbs=verbs)
     world.faults = [(Verb.STOP, 2, LIE)]
     starts = cluster.nodes[2].starts
-    result = forward(crew_of(world, tmp_path, events), "M4")
+    result = forward(context_of(world, tmp_path, events), "M4")
     assert [finding.id for finding in result.findings] == ["hook-did-nothing"]
     assert "broker 2 still runs" in result.findings[0].message
     assert cluster.nodes[2].starts == starts
@@ -106,7 +106,7 @@ def test_restart_hook_that_did_nothing_is_seen_by_the_mode(tmp_path: Path) -> No
     cluster, events = at_phase("M3"), []
     world = FakeWorld(cluster, verbs=ALL - {Verb.STOP})
     world.faults = [(Verb.RESTART, 2, LIE)]
-    result = forward(crew_of(world, tmp_path, events), "M4")
+    result = forward(context_of(world, tmp_path, events), "M4")
     assert [finding.id for finding in result.findings] == ["step-not-confirmed"]
     assert "broker 2 answers and runs on ZooKeeper" in result.findings[0].message
     assert not any("is still to be done" in event.seen for event in events)
@@ -145,7 +145,7 @@ def test_started_node_that_ended_ends_the_wait_with_the_errors_of_its_log(tmp_pa
     world = EndsAtOnce(cluster, verbs=ALL | {Verb.LOGS})
     world.log = _LOG
     began_ms = cluster.now_ms
-    result = forward(crew_of(world, tmp_path, []), "M4L")
+    result = forward(context_of(world, tmp_path, []), "M4L")
     (finding,) = [finding for finding in result.findings if finding.id == "started-node-ended"]
     assert result.outcome.exit_code in (1, 5)
     assert "PKIX path building failed" in finding.message
@@ -153,13 +153,13 @@ def test_started_node_that_ended_ends_the_wait_with_the_errors_of_its_log(tmp_pa
     assert "INFO" not in finding.message
     assert cluster.now_ms - began_ms < POLICY.gate_ms
     world.repaired = True
-    again = forward(crew_of(world, tmp_path, []), "M4L")
+    again = forward(context_of(world, tmp_path, []), "M4L")
     assert again.state_after == "M4L"
 
 
 def test_started_node_that_ended_is_reported_without_a_hook_for_its_log(tmp_path: Path) -> None:
     world = EndsAtOnce(at_phase("M3"))
-    result = forward(crew_of(world, tmp_path, []), "M4L")
+    result = forward(context_of(world, tmp_path, []), "M4L")
     assert "started-node-ended" in {finding.id for finding in result.findings}
 
 
@@ -174,14 +174,14 @@ class StartedAgain(EndsAtOnce):
 
 
 def test_node_that_its_supervisor_starts_again_is_waited_for(tmp_path: Path) -> None:
-    result = forward(crew_of(StartedAgain(at_phase("M3")), tmp_path, []), "M4L")
+    result = forward(context_of(StartedAgain(at_phase("M3")), tmp_path, []), "M4L")
     assert result.state_after == "M4L"
 
 
 def test_node_without_is_running_is_awaited_for_the_whole_time_of_its_gate(tmp_path: Path) -> None:
     cluster = at_phase("M3")
     began_ms = cluster.now_ms
-    result = forward(crew_of(EndsAtOnce(cluster, verbs=ALL - {Verb.IS_RUNNING}), tmp_path, []), "M4L")
+    result = forward(context_of(EndsAtOnce(cluster, verbs=ALL - {Verb.IS_RUNNING}), tmp_path, []), "M4L")
     assert "step-not-confirmed" in {finding.id for finding in result.findings}
     assert cluster.now_ms - began_ms >= POLICY.gate_ms
 
@@ -228,11 +228,11 @@ def test_broker_that_boots_is_not_restarted_by_the_next_run(tmp_path: Path) -> N
                 raise KeyboardInterrupt
 
         world.on_act = count_down
-        forward(crew_of(world, folder, []), "M4")
+        forward(context_of(world, folder, []), "M4")
         world.on_act = lambda: None
         was_booting = world.ready_ms is not None and not cluster.nodes[2].running
         events: list[Event] = []
-        result = forward(crew_of(world, folder, events), "M4")
+        result = forward(context_of(world, folder, events), "M4")
         assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (act, result.findings)
         assert world.started == 1, act
         if was_booting:
@@ -244,14 +244,16 @@ def test_broker_that_boots_is_not_restarted_by_the_next_run(tmp_path: Path) -> N
 def test_broker_whose_process_is_gone_is_started_again(tmp_path: Path) -> None:
     events: list[Event] = []
     cluster = at_phase("M3")
-    crew = crew_of(FakeWorld(cluster), tmp_path, events)
-    with crew.journal:
-        crew.journal.append("begin", {"goal": FORWARD, "migration": identity_of(crew.inventory)})
-        seq = crew.journal.append("intent", {"action": "restart-node", "target": "broker 2", "phase": "migration"}).seq
-        crew.journal.append("starting", {"of": seq, "target": "broker 2", "phase": "migration"})
+    context = context_of(FakeWorld(cluster), tmp_path, events)
+    with context.journal:
+        context.journal.append("begin", {"goal": FORWARD, "migration": identity_of(context.inventory)})
+        seq = context.journal.append(
+            "intent", {"action": "restart-node", "target": "broker 2", "phase": "migration"}
+        ).seq
+        context.journal.append("starting", {"of": seq, "target": "broker 2", "phase": "migration"})
     assert cluster.stop(2)
     cluster.nodes[2].file = (cluster.nodes[2].file or "") + FLAG + QUORUM
-    result = forward(crew_of(FakeWorld(cluster), tmp_path, events), "M4")
+    result = forward(context_of(FakeWorld(cluster), tmp_path, events), "M4")
     assert result.outcome is Outcome.DONE, result.findings
     assert not any("is booting" in event.text for event in events)
 
@@ -259,22 +261,24 @@ def test_broker_whose_process_is_gone_is_started_again(tmp_path: Path) -> None:
 def test_start_for_another_phase_is_not_a_boot(tmp_path: Path) -> None:
     events: list[Event] = []
     cluster = at_phase("M6")
-    crew = crew_of(FakeWorld(cluster), tmp_path, events)
-    with crew.journal:
-        crew.journal.append("begin", {"goal": FORWARD, "migration": identity_of(crew.inventory)})
-        seq = crew.journal.append("intent", {"action": "restart-node", "target": "broker 2", "phase": "migration"}).seq
-        crew.journal.append("starting", {"of": seq, "target": "broker 2", "phase": "migration"})
-    assert forward(crew_of(FakeWorld(cluster), tmp_path, events), "M7").outcome is Outcome.DONE
+    context = context_of(FakeWorld(cluster), tmp_path, events)
+    with context.journal:
+        context.journal.append("begin", {"goal": FORWARD, "migration": identity_of(context.inventory)})
+        seq = context.journal.append(
+            "intent", {"action": "restart-node", "target": "broker 2", "phase": "migration"}
+        ).seq
+        context.journal.append("starting", {"of": seq, "target": "broker 2", "phase": "migration"})
+    assert forward(context_of(FakeWorld(cluster), tmp_path, events), "M7").outcome is Outcome.DONE
     assert not any("is booting" in event.text for event in events)
 
 
 def test_warning_that_is_not_accepted_is_reported_while_it_may_still_pass(tmp_path: Path) -> None:
     events: list[Event] = []
-    crew = crew_of(FakeWorld(FakeCluster()), tmp_path, events)
-    with crew.journal:
-        guard = ForwardGuard(crew)
+    context = context_of(FakeWorld(FakeCluster()), tmp_path, events)
+    with context.journal:
+        guard = ForwardGuard(context)
         run_migration(
-            crew, ForwardRoute(crew.inventory), goal=FORWARD, identity=identity_of(crew.inventory), guard=guard
+            context, ForwardRoute(context.inventory), goal=FORWARD, identity=identity_of(context.inventory), guard=guard
         )
     assert any(event.kind == "wait" and "findings to pass before" in event.text and event.seen for event in events)
 
@@ -287,16 +291,18 @@ def test_epoch_that_the_run_itself_raised_is_nothing_to_accept(tmp_path: Path) -
         for controller in cluster.controllers:
             cluster.start(controller.id)
         cluster.advance(5_000)
-    assert forward(crew_of(FakeWorld(cluster), tmp_path, []), "M4L").outcome is Outcome.DONE
+    assert forward(context_of(FakeWorld(cluster), tmp_path, []), "M4L").outcome is Outcome.DONE
 
 
 def test_rollback_that_goes_as_planned_raises_no_alarm(tmp_path: Path) -> None:
     events: list[Event] = []
     cluster = at_phase("M6")
-    crew = crew_of(FakeWorld(cluster), tmp_path, events)
-    with crew.journal:
-        identity = identity_of(crew.inventory)
-        run = run_migration(crew, RollbackRoute(crew.inventory), goal=BACK, identity=identity, guard=BackGuard(crew))
+    context = context_of(FakeWorld(cluster), tmp_path, events)
+    with context.journal:
+        identity = identity_of(context.inventory)
+        run = run_migration(
+            context, RollbackRoute(context.inventory), goal=BACK, identity=identity, guard=BackGuard(context)
+        )
     assert run.outcome is Outcome.DONE, run.findings
     states = [event.text for event in events if event.kind == "state"]
     assert states[0].startswith("M6") and states[-1].startswith("M0")

@@ -15,8 +15,8 @@ from kafkactl.migration.driver.journal import remembered
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.observed.observation import Mode
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import at_phase, inventory_of, open_crew
 from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.run_context import at_phase, inventory_of, open_context
 from tests.migration.driver.test_rollback import assert_back
 from tests.migration.driver.test_run import assert_on_kraft, back, forward
 
@@ -81,8 +81,8 @@ def test_no_permission_is_not_waited_for(tmp_path: Path) -> None:
     result = back(world, tmp_path)
     assert _ended(result) == (Outcome.PARTIAL, "zookeeper-no-permission", "failed")
     assert cluster.now_ms - began_ms < 60_000
-    crew = open_crew(world, tmp_path)
-    with crew.journal as journal:
+    context = open_context(world, tmp_path)
+    with context.journal as journal:
         recorded = remembered(journal.entries)
     assert recorded.failed is not None and recorded.failed.action == "delete-controller-znode"
     assert back(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE

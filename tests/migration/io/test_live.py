@@ -27,8 +27,8 @@ from kafkactl.migration.io.operator_files import FilesOfOperator
 from kafkactl.migration.io.zookeeper.settings import ZooKeeperSettings
 from kafkactl.migration.observed.observation import Observation
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import inventory_of
 from tests.fakes.migration_hooks import FakeWorld
+from tests.fakes.run_context import inventory_of
 from tests.migration.zk_trees import CLUSTER_ID
 
 TEXT = '''

@@ -116,11 +116,11 @@ def test_directory_to_move_is_checked(line: bytes, clients: Clients, tmp_path: P
     (tmp_path / "b.conf").write_bytes(line)
     inventory = inventory_of(tmp_path, 'template = "systemd-ssh"')
 
-    class Crew:
+    class Context:
         world = world_of(inventory)
 
     place = Place(node=1, name="broker 1", phase="kraft", seq=1)
-    found = metadata_dir(inventory.nodes[0], Crew(), place)  # type: ignore[arg-type]
+    found = metadata_dir(inventory.nodes[0], Context(), place)  # type: ignore[arg-type]
     assert isinstance(found, Finding) and found.id == "node-directory-refused"
 
 

@@ -1,4 +1,4 @@
-"""A driver's crew for the fake cluster: inventory, a journal in a folder, files for every phase, little policy."""
+"""Context of a run on the fake cluster: inventory, a journal in a folder, files for every phase, short timeouts."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ class PlainFiles:
         return ()
 
 
-def open_crew(world: FakeWorld, folder: Path) -> RunContext:
-    """Return a crew with the journal of the folder open; close `crew.journal`."""
+def open_context(world: FakeWorld, folder: Path) -> RunContext:
+    """Return a context with the journal of the folder open; close `context.journal`."""
     inventory = inventory_of(world.cluster)
     journal: MigrationJournal = open_migration_journal(
         str(folder / "journal.jsonl"), cluster_id=CLUSTER_ID, identity=identity_of(inventory), files=Unsynced()
