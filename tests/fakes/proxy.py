@@ -90,12 +90,16 @@ class _Pair:
 
 
 class FaultyProxy(Listening):
-    """Proxy that listens during the block. `arm` sets the next fault; `struck` counts the faults that happened."""
+    """Proxy that listens during the block. `arm` sets the next fault; `struck` counts the faults that happened.
+
+    `late_s` is after how many seconds a late answer comes, longer than the client waits for one.
+    """
 
     def __init__(self, node: Address, plan: FaultPlan | None = None) -> None:
         super().__init__()
         self._node = node
         self.plan = plan or FaultPlan()
+        self.late_s = 1.0
 
     @property
     def struck(self) -> int:
@@ -157,7 +161,7 @@ class FaultyProxy(Listening):
         elif fault is Fault.SILENCE:
             self.ended.wait(30)
         elif fault is Fault.LATE:
-            self.ended.wait(1.0)
+            self.ended.wait(self.late_s)
             client.sendall(answer)
             return True
         elif fault in (Fault.DELAYED, Fault.AGAIN):

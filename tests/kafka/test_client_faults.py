@@ -19,7 +19,7 @@ from kafkactl.net.transport import Address
 from kafkactl.protocol.schema.definitions import message
 from tests.fakes.proxy import Fault, FaultyProxy
 
-LIMITS = Limits(timeout_ms=4000, request_timeout_ms=1000, backoff=Backoff(first_ms=1, rounds=3))
+LIMITS = Limits(timeout_ms=4000, request_timeout_ms=400, backoff=Backoff(first_ms=1, rounds=3))
 VOTER = {"VoterId": 3, "VoterDirectoryId": ZERO_UUID}
 CHANGES: dict[str, dict[str, Any]] = {
     "UpdateFeatures": {"timeoutMs": 1000, "FeatureUpdates": []},

@@ -210,6 +210,7 @@ def test_request_over_a_failing_network_is_sent_at_most_once(
         for address, role in ((broker, Role.BROKER), (controller, Role.CONTROLLER)):
             for fault in Fault:
                 with FaultyProxy(address) as network, Client([network.address], role, limits=limits) as client:
+                    network.late_s = 10.0
                     network.arm(fault, UPDATE_FEATURES)
                     if fault.answers:
                         assert client.ask_active_controller("UpdateFeatures", update, changes=True).body
