@@ -350,11 +350,13 @@ def cluster_files(
     """Yield the committed log of a live cluster as files that can be read once each, in this order: snapshot, log.
 
     `up_to` is the last offset that is wanted; `whole`: all of the log, and not only what stands after the snapshot.
-    Raises UnreachableError as `metadata_fetch.iterate_metadata_log` does,
-    also while the pieces are read.
+    Raises UnreachableError as `metadata_fetch.iterate_metadata_log` does, also while the pieces are read, and
+    InputError `bootstrap-of-several-clusters`: a log does not show whose it is.
     """
+    from kafkactl.cluster.io.addresses import check_addresses
     from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, iterate_metadata_log
 
+    check_addresses(client)
     end = None if up_to is None else up_to + 1
     parts = iterate_metadata_log(client, from_offset=from_offset, up_to=end, whole=whole)
     for is_snapshot, group in itertools.groupby(parts, key=lambda part: isinstance(part, FetchedSnapshot)):

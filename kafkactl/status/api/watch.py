@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkactl.cluster.io.addresses import check_addresses
 from kafkactl.cluster.io.leader_source import HELD_MS, LeaderSource
 from kafkactl.cluster.io.node_settings import observe_settings
 from kafkactl.cluster.io.silence import silent_nodes
@@ -14,7 +15,7 @@ from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state
 from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.settings_verdict import verdict_of
 from kafkactl.core.closing import Closing
-from kafkactl.core.errors import InputError, KafkactlError, RefusedError, UnreachableError
+from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
 from kafkactl.kafka.line import TIMED_OUT
@@ -103,7 +104,8 @@ class StatusWatch(Closing):
         self._begin_s = time.monotonic()
         found = ask_all(self._questions, self._limits_ms())
         self._is_first = False
-        _check_one_cluster(found.get("addresses"))
+        if isinstance(several := found.get("addresses"), InputError):
+            raise several
         _check_anything_known(found)
         quorum, nodes, partitions = (_part(found[name]) for name in ("quorum", "nodes", "partitions"))
         if isinstance(found["log"], KafkactlError):
@@ -146,7 +148,7 @@ class StatusWatch(Closing):
             "next_failure": self._ask_next_failure,
         }
         if len(self._client.bootstrap) > 1:
-            asked["addresses"] = self._client.check_one_cluster
+            asked["addresses"] = lambda: check_addresses(self._client)
         if self._deep:
             asked["settings"] = self._ask_settings
         if self._files:
@@ -291,12 +293,6 @@ def _with_reason(nodes: Any, why: NotAsked) -> Any:
     state = found.state
     late = [name for name in ("log_error", "leader_error") if getattr(state, name, None) == LATE]
     return view, changed(found, state=changed(state, **dict.fromkeys(late, why)))
-
-
-def _check_one_cluster(found: Any) -> None:
-    """Raise InputError if the addresses of the start were compared and belong to several clusters."""
-    if isinstance(found, RefusedError):
-        raise InputError(found.message, id=found.id, cause=found.cause, next_step=found.next_step)
 
 
 def _check_anything_known(found: dict[str, Any]) -> None:

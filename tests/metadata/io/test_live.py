@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from kafkactl.core.errors import FailedError, UnreachableError
+import kafkactl
+from kafkactl.commands.demo.quorum import FakeQuorum
+from kafkactl.core.errors import FailedError, InputError, UnreachableError
 from kafkactl.metadata.io import live as live_log
-from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, open_source
+from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, cluster_files, open_source
 from tests.metadata.goldens import golden
 
 SEGMENT_BYTES = golden("segment-4.4.0-standalone.log.bin")
@@ -39,6 +41,16 @@ def files(*given: LogFile) -> Any:
 
 def file(name: str, kind: str, *pieces: bytes) -> LogFile:
     return LogFile(name=f"cluster:__cluster_metadata-0/{name}", kind=kind, base_offset=0, pieces=lambda: pieces)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_addresses_of_two_clusters_are_refused(whole: bool) -> None:
+    with FakeQuorum() as first, FakeQuorum() as second:
+        second.cluster_id = "another"
+        addresses = f"{first.address(1)},{second.address(1)}"
+        with kafkactl.connect(bootstrap_controller=addresses) as client, pytest.raises(InputError) as caught:
+            list(cluster_files(client, from_offset=None, up_to=None, whole=whole))
+    assert caught.value.id == "bootstrap-of-several-clusters"
 
 
 @pytest.mark.parametrize("cluster_id", ["OMUHmur3Q2yPenap8xBpBg", None])
