@@ -12,7 +12,7 @@ from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
 from kafkactl.change.clock import Deadline
-from kafkactl.core.errors import InputError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import InputError, KafkactlError, RefusedError, UnreachableError
 from kafkactl.files.clock import SystemClock
 from kafkactl.migration.io.zookeeper.client import ZooKeeper, ZooKeeperSettings, open_zookeeper, zookeeper_settings
 from kafkactl.migration.io.zookeeper.read import Reader
@@ -219,17 +219,6 @@ def test_changes_check_versions(zookeeper: ZooKeeper, kazoo: KazooClient) -> Non
         zookeeper.delete("/migration", -1)
     zookeeper.delete("/migration", 1)
     assert zookeeper.read("/migration") is None
-
-
-def test_new_znode_is_awaited(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
-    threading.Timer(0.3, kazoo.create, ("/controller", b"{}"), {"ephemeral": True}).start()
-    deadline = Deadline.after(10_000, SystemClock())
-    found = zookeeper.wait_for("/controller", lambda znode: znode is not None and znode.ephemeral_owner != 0, deadline)
-    assert found is not None
-    with pytest.raises(UnknownOutcomeError) as caught:
-        zookeeper.wait_for("/controller", lambda znode: znode is None, Deadline.after(300, SystemClock()))
-    assert caught.value.id == "znode-state-not-reached"
-    kazoo.delete("/controller")
 
 
 def started_by(pool: Pool, server: ZooKeeperNode, thread: int) -> None:

@@ -125,30 +125,6 @@ class ZooKeeper(Closing):
                 return ()
             raise self._error_of(error, path, "read") from error
 
-    def wait_for(
-        self, path: str, holds: Callable[[Znode | None], bool], deadline: Deadline, *, poll_ms: float = _POLL_MS
-    ) -> Znode | None:
-        """Read a znode until `holds` is true of it, and give it.
-
-        Raises UnknownOutcomeError `znode-state-not-reached` when the deadline passes. A connection that is lost
-        meanwhile is waited for, too.
-        """
-        while True:
-            try:
-                znode = self.read(path, deadline=deadline)
-            except LostError:
-                self._link.await_return(deadline)
-                continue
-            if holds(znode):
-                return znode
-            if deadline.left_ms <= poll_ms:
-                raise UnknownOutcomeError(
-                    f"{path} did not reach the expected state in time; "
-                    + ("it does not exist" if znode is None else f"it has version {znode.version}"),
-                    id="znode-state-not-reached",
-                )
-            self._clock.sleep_ms(poll_ms)
-
     def members(self) -> tuple[Member, ...]:
         """Return the status of each server of zookeeper.connect, if `srvr` is allowed."""
         return tuple(_member(server, self._word(server, b"srvr")) for server in self.connect.servers)
