@@ -14,8 +14,6 @@ from typing import Any, NoReturn
 from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import ZERO_UUID, Uuid
-from kafkactl.protocol.json_form import to_json
-from kafkactl.protocol.schema.definitions import message
 
 NO_NODE = -1
 VERSIONS = (0, 1)
@@ -166,22 +164,3 @@ class _Fields:
             if not isinstance(item, dict):
                 raise self._wrong(f"{name}[{index}]", item, "an object")
         return [_Fields(item, self._file, f"{self._path}.{name}[{index}]") for index, item in enumerate(value)]
-
-
-def encode_quorum_state(state: QuorumStateFile) -> bytes:
-    """Return the bytes that Kafka writes for this election. Raise EncodeError if a number does not fit."""
-    from kafkactl.protocol.codec import encode_message
-
-    spec = message("QuorumStateData")
-    value: dict[str, Any] = {
-        "ClusterId": state.cluster_id,
-        "LeaderId": state.leader_id,
-        "LeaderEpoch": state.leader_epoch,
-        "VotedId": state.voted_id,
-        "VotedDirectoryId": state.voted_directory_id,
-        "AppliedOffset": state.applied_offset,
-        "CurrentVoters": [{"VoterId": voter} for voter in state.current_voters],
-    }
-    encode_message(spec, state.data_version, value)
-    shown = {**to_json(spec, state.data_version, value), _DATA_VERSION: state.data_version}
-    return json.dumps(shown, separators=(",", ":"), ensure_ascii=False).encode("utf-8")

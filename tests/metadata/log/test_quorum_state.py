@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from kafkactl.core.errors import DecodeError, EncodeError
 from kafkactl.core.values import ZERO_UUID, Uuid
-from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state, encode_quorum_state
+from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
 from tests.metadata.goldens import GOLDEN
+from tests.metadata.log.quorum_state_writer import encode_quorum_state
 from tests.metadata.log.quorum_states import READ, REFUSED, V0, V1
 from tests.protocol.outcomes import outcome
 

@@ -11,13 +11,14 @@ from kafkactl.cluster.quorum.voter_sets import Voter, voters_data
 from kafkactl.core.errors import InputError
 from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.log.checkpoint import encode_first_checkpoint
-from kafkactl.metadata.log.quorum_state import QuorumStateFile, encode_quorum_state
+from kafkactl.metadata.log.quorum_state import QuorumStateFile
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import metadata_record
 from kafkactl.quorum.io.disks import read_disk, read_disks
 from tests.metadata.goldens import golden
+from tests.metadata.log.quorum_state_writer import encode_quorum_state
 
 CLUSTER_ID = "qcW5mzVjTpOjVnxJ0WmYIg"
 

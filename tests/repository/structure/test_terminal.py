@@ -17,7 +17,6 @@ CLICK = ("echo", "secho", "echo_via_pager", "confirm", "prompt", "pause", "progr
 RAW_JSON = {
     "kafkactl/metadata/image/digest.py",
     "kafkactl/metadata/image/json.py",
-    "kafkactl/metadata/log/quorum_state.py",
     "kafkactl/change/plan_document.py",
     "kafkactl/storage/fleet/receipts.py",
     "kafkactl/files/contexts_edit.py",  # a text of TOML

@@ -21,7 +21,7 @@ from kafkactl.metadata.io.image import Point, load_image
 from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.lineage import index_of
-from kafkactl.metadata.log.quorum_state import decode_quorum_state, encode_quorum_state
+from kafkactl.metadata.log.quorum_state import decode_quorum_state
 from kafkactl.metadata.log.redact import redact_runs
 from kafkactl.metadata.log.scan import Contents, Stop, walk_batches
 from kafkactl.metadata.replay.log_replay import replay_runs
@@ -48,6 +48,7 @@ from kafkactl.storage.dump import dump_file
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.storage.partition_folders import parse_topic_id
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError
+from tests.metadata.log.quorum_state_writer import encode_quorum_state
 from tests.metadata.replay.reference_logs import by_the_record
 from tests.protocol.batches import batch, gzipped, record
 from tests.protocol.outcomes import outcome
