@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kafkactl.core.errors import DecodeError, EncodeError
 from kafkactl.core.frozen import frozen
 from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS, MOST_COMPRESSED_RECORDS, MOST_TIMES_DECOMPRESSED
-from kafkactl.protocol.compression import COMPRESSION_NAMES, decompressed
+from kafkactl.protocol.compression import decompressed
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.primitives import Reader, Writer, base128
 
@@ -78,12 +78,6 @@ class BatchHeader:
     def has_append_time(self) -> bool:
         """Return True if all records carry the broker's time instead of their own."""
         return bool(self.attributes & _APPEND_TIME_BIT)
-
-    @property
-    def compression(self) -> str:
-        """Return none, gzip, snappy, lz4, zstd, or `unknown (5)` to `unknown (7)`."""
-        bits = self.attributes & _COMPRESSION_BITS
-        return COMPRESSION_NAMES.get(bits, f"unknown ({bits})")
 
 
 class Record(NamedTuple):

@@ -74,10 +74,6 @@ class VoterCount:
         possible = (self.alive | self.unknown).difference(stopped)
         return None if len(possible) >= self.needed else False
 
-    def tolerates(self, stopped: Collection[int] = ()) -> int:
-        """Return the number of further voters that may fail, counting only those proved alive."""
-        return len(self.alive.difference(stopped)) - self.needed
-
 
 def count_voters(case: RollCase) -> VoterCount | None:
     """Return the voters of the quorum; None if they are unknown."""

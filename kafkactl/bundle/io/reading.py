@@ -199,12 +199,6 @@ class OpenBundle:
         if (size, digest.hexdigest()) != (member.size, member.sha256):
             raise _damaged(self.path, f"{name} is not what the manifest says: its SHA-256 is another")
 
-    def check(self) -> None:
-        """Read every member and compare it with the manifest. Raises InputError `damaged-bundle`."""
-        for name in self._members:
-            for _ in self.pieces(name):
-                pass
-
     def log_source(self, log: SavedLog) -> LogSource:
         """Return a metadata log in the bundle, read from the archive piece by piece."""
         segments, checkpoints = [], []

@@ -65,11 +65,6 @@ def gates_of_rollback(step: Step | None, checked: Iterable[Finding]) -> tuple[Fi
     return tuple(finding for finding in found if needs_quorum or finding.id not in _OF_THE_QUORUM)
 
 
-def is_open(gates: Iterable[Finding]) -> bool:
-    """Return True if no condition is left."""
-    return all(finding.severity is Severity.INFO for finding in gates)
-
-
 def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[Finding]:
     """Report a gate that a single observation shows: it may be open for a moment."""
     before = evidence_of(earlier)

@@ -146,10 +146,6 @@ class Connections:
                     self.reset(peer)
         return 0 if any(self.is_ready(peer, now) for peer in servers) else shortest
 
-    def address(self, peer: int, wanted: Endpoint) -> Endpoint:
-        """Return the actual target of a request to this peer: the open connection, or else the wanted address."""
-        return self.open.setdefault(peer, wanted)
-
     def broken(self, peer: int) -> None:
         """Remove the broken connection to this peer: the next request opens a connection to its own address."""
         self.open.pop(peer, None)

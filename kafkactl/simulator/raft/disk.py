@@ -127,21 +127,6 @@ class Disk:
         del self.batches[len(self.batches) - unsynced + kept :]
         self.synced_end = self.end
 
-    def copy(self) -> Disk:
-        """Return an equal disk that shares no list with this one."""
-        state = self.quorum_state
-        return Disk(
-            None if state is None else QuorumState(*_fields(state)),
-            list(self.batches),
-            self.start,
-            self.synced_end,
-            list(self.snapshots),
-        )
-
-
-def _fields(state: QuorumState) -> tuple[int, int, int, Uuid]:
-    return state.leader_epoch, state.leader_id, state.voted_id, state.voted_directory_id
-
 
 def _write_quorum_state(disk: Disk, write: WriteQuorumState) -> None:
     disk.quorum_state = write.state

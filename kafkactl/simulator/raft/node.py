@@ -109,7 +109,6 @@ class Node:
         bootstrap_servers: Sequence[Endpoint] = (),
         can_become_voter: bool = True,
         auto_join: bool = False,
-        kraft_versions: tuple[int, int] = (0, 1),
         leaderless_pause_us: int = 0,
         first_correlation_id: int = 1,
     ) -> None:
@@ -125,8 +124,8 @@ class Node:
             node_id=node_id,
             directory_id=directory_id,
             endpoints=self.endpoints,
-            min_kraft_version=kraft_versions[0],
-            max_kraft_version=kraft_versions[1],
+            min_kraft_version=0,
+            max_kraft_version=1,
         )
         self.can_become_voter = can_become_voter
         self.auto_join = auto_join

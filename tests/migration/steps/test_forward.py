@@ -7,13 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.core.explanations import explanations
-from kafkactl.core.findings import Outcome
+from kafkactl.core.findings import Outcome, Severity
 from kafkactl.core.frozen import changed
 from kafkactl.migration.driver.gate import gates_of
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.steps.forward import next_step, plan_forward
-from kafkactl.migration.steps.gates import is_open
 from kafkactl.migration.steps.m4 import witnesses
 from kafkactl.migration.steps.m5 import expected_copy
 from kafkactl.migration.steps.step import Barrier, File, Move, Way
@@ -194,7 +193,7 @@ def test_closed_gate_has_a_finding(name: str) -> None:
     state, seen, reason = CLOSED[name]
     gates = gates_of(State(state), seen.observation())
     assert reason in [finding.id for finding in gates]
-    assert not is_open(gates)
+    assert any(finding.severity is not Severity.INFO for finding in gates)
     assert {finding.id for finding in gates} <= set(explanations())
 
 

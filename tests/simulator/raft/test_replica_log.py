@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -142,7 +144,7 @@ def test_crash_loses_what_was_not_synced():
     disk.apply(AppendLog((data(0, 3, 1),)))
     disk.apply(FlushLog())
     disk.apply(AppendLog((data(3, 4, 1), data(4, 9, 1))))
-    kept = disk.copy()
+    kept = deepcopy(disk)
     kept.lose_unsynced(1)
     assert (kept.end, kept.synced_end, disk.end) == (4, 4, 9)
     with pytest.raises(ValueError, match="3 of 2 batches"):

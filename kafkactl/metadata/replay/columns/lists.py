@@ -147,11 +147,6 @@ class Lists:
             self.words = larger
         return first
 
-    def counts(self, places: Array) -> Array:
-        """Return the number of elements of each list."""
-        found: Array = self.words[places]
-        return found
-
     def moved(self, other: Lists, places: Array, width: int) -> Array:
         """Copy lists to another array; return their places there."""
         held = places_of(places >= _PINNED)
