@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from kafkactl.change.clock import Clock, Deadline
+from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.configured_addresses import bootstrap_servers, static_voters
 from kafkactl.cluster.io.followed_leader import (
     confirmed,
@@ -70,17 +70,15 @@ class QuorumObserver(Closing):
         *,
         identify: bool = True,
         node_timeout_ms: float = NODE_TIMEOUT_MS,
-        clock: Clock | None = None,
-        cluster_id: str | None = None,
         silent: SilentNodes | None = None,
         watches_followers: bool = False,
     ) -> None:
-        self.cluster_id = cluster_id
+        self.cluster_id: str | None = None
         self._silent = SilentNodes() if silent is None else silent
         self._client = client
         self._identify, self._watches_followers = identify, watches_followers
         self._node_timeout_ms = node_timeout_ms
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self._lines: dict[Address, Connection] = {}
         self._is_closed = False
         self.visits: tuple[Visit, ...] = ()

@@ -170,9 +170,9 @@ class ActiveController:
         self._tally[2] += by * (not led or in_sync < enough)
         self._tally[3] += by * (led and in_sync == enough)
 
-    def fence(self, broker_id: int, keys: Iterable[Key] | None = None) -> Operation:
+    def fence(self, broker_id: int) -> Operation:
         """Fence a broker after its session expired, or its stop: it leaves every ISR first (`handleBrokerFenced`)."""
-        items = self._update(self.with_isr(broker_id) if keys is None else keys, remove=broker_id)
+        items = self._update(self.with_isr(broker_id), remove=broker_id)
         change = self.registration_change(broker_id, Fenced=1)
         self.brokers[broker_id] = replace(self.brokers[broker_id], fenced=True)
         return self._done(f"broker {broker_id} is fenced", *items, change)

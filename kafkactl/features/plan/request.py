@@ -52,18 +52,17 @@ def parse_request(
     unsafe: bool = False,
     convert_quorum: bool = False,
     accepted_min_insync: int | None = None,
-    release: Release | None = None,
 ) -> FeatureRequest:
     """Return the flags of one command as a request.
 
-    `metadata` and `release_version` are a release or the name of a level, read as the tool of `release` (default: the
-    newest known) reads them, unstable levels included: the controller decides about those. `features` are NAME=LEVEL,
+    `metadata` and `release_version` are a release or the name of a level, read as the tool of the newest
+    known release reads them, unstable levels included: the controller decides about those. `features` are NAME=LEVEL,
     for `disable` NAME alone. Raises InputError: `no-feature-named`, `release-version-excludes-features`,
     `unsafe-needs-downgrade`, `min-insync-needs-upgrade`, `feature-named-twice`, `invalid-feature-argument`,
     `level-not-allowed`, `unknown-release-version`.
     """
     features = tuple(features)
-    release = release or newest_release()
+    release = newest_release()
     if unsafe and operation is Operation.UPGRADE:
         raise _usage("--unsafe goes with downgrade and disable", "unsafe-needs-downgrade", "Leave --unsafe out.")
     if accepted_min_insync is not None and operation is not Operation.UPGRADE:

@@ -13,13 +13,12 @@ from kafkactl.protocol.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.record_batch import BatchHeader, Record, decode_header, decode_records
 
 
-def log_records(pieces: Iterable[bytes], *, file: str, from_offset: int = 0) -> Iterator[LogRecord]:
-    """Yield every record from an offset on, in the order of the file; in place of one that cannot be read, its
-    DecodeError.
+def log_records(pieces: Iterable[bytes], *, file: str) -> Iterator[LogRecord]:
+    """Yield every record in the order of the file; in place of one that cannot be read, its DecodeError.
 
     A DecodeError of a damage bears the offset that should have come there. Raises only what `pieces` raises.
     """
-    offset, epoch, timestamp_ms, damage_end = from_offset, -1, -1, -1
+    offset, epoch, timestamp_ms, damage_end = 0, -1, -1, -1
     for found in walk_runs(pieces, file=file):
         if isinstance(found, Damage):
             if found.position != damage_end:
@@ -32,12 +31,11 @@ def log_records(pieces: Iterable[bytes], *, file: str, from_offset: int = 0) -> 
             except DecodeError as error:
                 yield LogRecord(offset, epoch, timestamp_ms, error)
                 continue
-            if header.last_offset >= from_offset:
-                yield from _of_batch(found.data, header, found.base, file, from_offset)
+            yield from _of_batch(found.data, header, found.base, file)
             offset, epoch, timestamp_ms = header.last_offset + 1, header.partition_leader_epoch, header.max_timestamp_ms
 
 
-def _of_batch(data: bytes, header: BatchHeader, base: int, file: str, from_offset: int) -> Iterator[LogRecord]:
+def _of_batch(data: bytes, header: BatchHeader, base: int, file: str) -> Iterator[LogRecord]:
     epoch = header.partition_leader_epoch
     try:
         records = decode_records(data, header, file=file, base=base)
@@ -46,8 +44,7 @@ def _of_batch(data: bytes, header: BatchHeader, base: int, file: str, from_offse
         return
     read = _control if header.is_control else _data
     for record in records:
-        if record.offset >= from_offset:
-            yield LogRecord(record.offset, epoch, record.timestamp_ms, read(record, file))
+        yield LogRecord(record.offset, epoch, record.timestamp_ms, read(record, file))
 
 
 def _control(record: Record, file: str) -> ControlRecord | DecodeError:

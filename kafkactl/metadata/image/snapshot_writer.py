@@ -24,27 +24,19 @@ from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 
 
-def snapshot_batches(
-    image: Image,
-    *,
-    epoch: int,
-    last_contained_log_timestamp_ms: int,
-    now_ms: int,
-    level: Level | None = None,
-) -> Iterator[bytes]:
+def snapshot_batches(image: Image, *, epoch: int, last_contained_log_timestamp_ms: int, now_ms: int) -> Iterator[bytes]:
     """Yield the batches of a snapshot, first to last: header (with kraft.version and voters if the image has them),
     records in batches of at most 8 MiB, footer.
 
-    `epoch` is that of the last log record in the snapshot, which is in its name, too (`snapshot_name`). `level` is
-    that of `level_of`, by default the image's own; what it cannot express is in `image_records.losses`. Raises
+    `epoch` is that of the last log record in the snapshot, which is in its name, too (`snapshot_name`). Raises
     EncodeError `snapshot-without-metadata-version`.
     """
-    chosen = level or _own_level(image)
+    level = _own_level(image)
     batch = functools.partial(encode_batch, timestamp_ms=now_ms, partition_leader_epoch=epoch)
     head = _head(image, last_contained_log_timestamp_ms)
     yield batch(head, base_offset=0, is_control=True)
     offset = len(head)
-    for values in batch_values(map(_framed, image_records(image, chosen))):
+    for values in batch_values(map(_framed, image_records(image, level))):
         yield batch([(None, value) for value in values], base_offset=offset)
         offset += len(values)
     yield batch([_footer()], base_offset=offset, is_control=True)

@@ -49,7 +49,6 @@ class LiveWorld:
         controller_client: ClientConfig | None = None,
         observe: Callable[[], Observation],
         tell: Callable[[str], None],
-        clock: Clock | None = None,
     ) -> None:
         self._inventory = inventory
         self._settings = settings
@@ -57,7 +56,7 @@ class LiveWorld:
         self._controller_client = controller_client or client
         self._observe = observe
         self._tell = tell
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
 
     @property
     def clock(self) -> Clock:

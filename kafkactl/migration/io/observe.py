@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from kafkactl.change.clock import Clock, Deadline
+from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.findings import Finding, blocker, note, warning
 from kafkactl.core.frozen import changed, frozen
@@ -57,7 +57,6 @@ def observe(
     timeout_ms: float,
     asks_zookeeper_brokers: bool = True,
     with_logs: bool = True,
-    clock: Clock | None = None,
 ) -> CapturedMigration:
     """Observe everything that the inventory names.
 
@@ -65,7 +64,7 @@ def observe(
     (`asks_zookeeper_brokers`). Raises InputError for files that the inventory names and that cannot be read: those of
     ZooKeeper's and of the clients' settings.
     """
-    looking = _Looking(inventory, timeout_ms, clock or SystemClock())
+    looking = _Looking(inventory, timeout_ms)
     now_ms = time.time_ns() // 1_000_000
     tree = looking.tree()
     cluster_id = (None if tree is None else _cluster_id(tree)) or inventory.cluster_id
@@ -120,13 +119,13 @@ class _Looking:
     `findings` are what it could not observe; `servers` and `lock` are known after `tree`.
     """
 
-    def __init__(self, inventory: Inventory, timeout_ms: float, clock: Clock) -> None:
+    def __init__(self, inventory: Inventory, timeout_ms: float) -> None:
         self.findings: list[Finding] = []
         self.servers: tuple[ServerSeen, ...] | None = None
         self.lock: LockSeen | None = None
         self._inventory = inventory
         self._folder = Path(inventory.file).parent
-        self._clock = clock
+        self._clock = SystemClock()
         self.share_ms = min(_LONGEST_SHARE_MS, _SHARE * timeout_ms)
         self._silent_ms = min(_SILENT_MS, self.share_ms)
         self._tree_ms = 2 * _SHARE * timeout_ms

@@ -58,13 +58,13 @@ def parse_znodes(znodes: Iterable[Znode], chroot: str | None = None) -> KafkaTre
     return parse_tree(tree_of(znodes, chroot))
 
 
-def parse_saved_tree(data: bytes, *, file: str, chroot: str | None = None) -> tuple[KafkaTree, tuple[Finding, ...]]:
+def parse_saved_tree(data: bytes, *, file: str) -> tuple[KafkaTree, tuple[Finding, ...]]:
     """Return the values from the bytes of `zk.jsonl.gz`, with the findings about the file itself.
 
     Raises InputError as `tree_of` does.
     """
     saved = decode_znodes(data, file=file)
-    return parse_znodes(saved.znodes, chroot), saved.findings
+    return parse_znodes(saved.znodes), saved.findings
 
 
 def _hidden(paths: list[str]) -> list[Finding]:

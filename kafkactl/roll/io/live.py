@@ -41,7 +41,6 @@ class LiveRoll:
         observe_ms: float,
         stop_ms: int,
         tell: Callable[[str], None],
-        clock: Clock | None = None,
     ) -> None:
         """Raise InputError for client properties that cannot be read."""
         self.kept: Path | None = None
@@ -49,7 +48,7 @@ class LiveRoll:
         self._observer = RollObserver(inventory, timeout_ms=observe_ms)
         self._stop_ms = stop_ms
         self._tell = tell
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
 
     @property
     def clock(self) -> Clock:

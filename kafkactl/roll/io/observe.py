@@ -13,7 +13,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.change.clock import Clock, Deadline
+from kafkactl.change.clock import Deadline
 from kafkactl.change.hooks.words import Verb
 from kafkactl.change.journal_lines import Entry, read_journal
 from kafkactl.cluster.api.list import list_nodes
@@ -75,11 +75,11 @@ class RollObserver:
     those nodes that are named; each observation asks every node, the quorum and the log.
     """
 
-    def __init__(self, inventory: RollInventory, *, timeout_ms: float, clock: Clock | None = None) -> None:
+    def __init__(self, inventory: RollInventory, *, timeout_ms: float) -> None:
         """Raise InputError for client properties that cannot be read."""
         self._inventory = inventory
         self._timeout_ms = timeout_ms
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self._folder = Path(inventory.file).parent
         self._config = self._client_config(inventory.command_config)
         own = inventory.controller_command_config
