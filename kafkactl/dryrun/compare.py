@@ -110,7 +110,7 @@ def findings_of(changes: Sequence[Change], leaderless_before: int) -> Iterator[F
         yield warning(
             "partitions-without-leader-before",
             counted(leaderless_before, "partition"),
-            f"{leaderless_before} partitions have no leader now already; they do not count for the verdict",
+            f"{counted(leaderless_before, 'partition')} without a leader now already, which the verdict does not count",
             count=leaderless_before,
         )
 
