@@ -97,15 +97,31 @@ def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:
         refusing = [visit for visit in visits if request in visit.denied]
         if refusing:
             where = [str(visit.address) for visit in refusing]
+            step = _other_principal(refusing, visits) or refusing[0].login.grant([needed.right])
             yield note(
                 "question-denied",
                 request,
                 f"{denied_text(request, ', '.join(where), refusing[0].login)}, so {needed.unknown} is unknown there",
-                f"If that is wanted: {refusing[0].login.grant([needed.right])}",
+                f"If that is wanted: {step}",
                 request=request,
                 addresses=where,
                 operation=needed.right.operation,
             )
+
+
+def _other_principal(refusing: Sequence[Visit], visits: Sequence[Visit]) -> str:
+    """Return the next step if nodes refuse who others of their kind let in; else none.
+
+    ACLs are the same on all nodes. What a node makes of a login, and who may do everything there, are in its file.
+    """
+    question = "DescribeQuorum"
+    roles_that_allow = {visit.role for visit in visits if visit.error is None and question not in visit.denied}
+    if not all(question in visit.denied and visit.role in roles_that_allow for visit in refusing):
+        return ""
+    return (
+        "compare `super.users`, `ssl.principal.mapping.rules` and `sasl.kerberos.principal.to.local.rules` in the files"
+        " of these nodes with those of the nodes that let the same login in; ACLs are the same on all nodes."
+    )
 
 
 def _strangers(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:

@@ -323,6 +323,17 @@ def test_denied_question_is_unknown_and_reported():
     assert not is_broken(state, check_health(state))
 
 
+@pytest.mark.parametrize(("refusing", "step"), [((1,), "super.users"), ((1, 3), "super.users")])
+def test_question_that_some_controllers_deny_leads_to_their_files(refusing, step):
+    refusal = Reply(body=quorum_body(top=DENIED))
+    overrides = {(id, "DescribeQuorum"): refusal for id in refusing}
+    with running(Quorum(overrides=overrides)) as quorum:
+        state = look(quorum, 2)
+    (found,) = [finding for finding in state.findings if finding.id == "question-denied"]
+    assert step in found.next_step and "kafka-acls.sh" not in found.next_step
+    assert len(found.evidence["addresses"]) == len(refusing)
+
+
 def test_absence_of_a_leader_is_not_claimed_where_the_question_is_refused():
     refusal = Reply(body=quorum_body(top=DENIED))
     overrides = {(id, "DescribeQuorum"): refusal for id in (1, 2, 3)}
