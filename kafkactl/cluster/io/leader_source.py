@@ -109,7 +109,7 @@ def _asked(client: Client, most_ms: float) -> QuorumAnswer:
     else:
         code, text = -1, "the answer names no partition"
     if code == CLUSTER_DENIED:
-        where = "the active controller" if client.role is Role.CONTROLLER else "the cluster"
+        where = "a controller" if client.role is Role.CONTROLLER else "the cluster"  # one that follows denies it, too
         raise not_authorised("DescribeQuorum", where, client.login, text)
     raise UnreachableError(
         f"the quorum is not described: {error_code(code).name}",
