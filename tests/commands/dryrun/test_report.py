@@ -14,6 +14,7 @@ from bench.make_metadata_log import write_log
 from kafkactl.dryrun.api import parallel_report
 from kafkactl.dryrun.page.fleet import FleetCluster, fleet_report
 from kafkactl.files import whole_file
+from kafkactl.report.html import render_html
 from tests.commands.captured_logs import unpacked
 from tests.conftest import Run
 from tests.dryrun.odd_logs import CASES, encoded
@@ -187,3 +188,5 @@ def test_cluster_without_a_finding_has_a_row_of_the_fleet_and_no_section() -> No
         ("b", "Growth of the log in 0 days: disk")
     ]
     assert report.verdict == "degraded"
+    page = render_html(report).decode()
+    assert '<a href="#cluster-1">b</a>' in page and ">a</td>" in page
