@@ -48,6 +48,7 @@ class LogError:
     cluster: str
     cluster_id: str | None
     error: KafkactlError
+    node_id: int | None = None
 
 
 Build = Callable[[list["ReadLog | LogError"]], Iterator[Row]]
@@ -274,6 +275,7 @@ class Failures:
         values: Mapping[str, Any] = {
             "cluster_id": log.cluster_id,
             "cluster": log.cluster,
+            "node_id": log.node_id,
             "source": log.shown,
             "error": f"{log.error.id}: {log.error.message}",
             **more,
@@ -283,4 +285,4 @@ class Failures:
 
 def failed(log: ReadLog, error: KafkactlError) -> LogError:
     """Return a log that was opened as one that cannot be read."""
-    return LogError(log.shown, log.cluster, log.source.cluster_id, error)
+    return LogError(log.shown, log.cluster, log.source.cluster_id, error, log.source.node_id)

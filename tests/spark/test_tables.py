@@ -254,6 +254,7 @@ def test_log_without_a_record_is_an_error_of_its_cluster(session: SparkSession, 
             rows = rows_of(read(place))
             assert {row["cluster"] for row in rows} == {f"id-{name}" for name in contents}
             assert ids_of(row["error"] for row in rows) == [EMPTY_LOG] * len(contents)
+            assert {row.get("node_id", 7) for row in rows} == {7}
         found = by_folder(rows_of(spark.findings(session, place)))
         assert all(EMPTY_LOG in {row["finding"] for row in rows} for rows in found.values()) and len(found) == 3
     shutil.rmtree(root / "unused")
