@@ -4,10 +4,11 @@ python -m bench.spark [CLUSTERS [PARTITIONS [CORES]]]. Each cluster has a log wi
 many records (five different logs, linked under other cluster ids). Three scenarios; the local engine reads the context
 of a cluster, predicts three times and renders the answers as JSON, in one process. Of Spark the session and an empty
 Arrow job are measured apart. Processor time is that of all processes, the JVM's compiler included. Spark runs a second
-time with a quarter of the clusters, for its memory. The figures go to docs/proof/spark.md.
+time with a quarter of the clusters, for its memory. The figures go to docs/proof/spark.md, those of another size to
+the terminal alone.
 
 python -m bench.spark --one [RECORDS] measures one log of so many records (10 million) in one task of `local[1]`, next
-to the local engine, one after the other; its section of the page is written alone.
+to the local engine, one after the other; its section of the page is written alone, and only for 10 million.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ SCENARIOS: Final = (
 )
 Scenarios = Sequence[Mapping[str, object]]
 _DIFFERENT: Final = 5
+_FLEET: Final = (200, 20_000, 2)  # clusters, partitions of each, cores
+_RECORDS: Final = 10_000_000
 _ONE: Final = "## One large log"
 
 
@@ -150,7 +153,8 @@ def _one_log(records: int) -> None:
         local = _in_process("local", folder, 1, 1)
         spark = _in_process("spark-twice", folder, 1, 1)
     text = _one_report(f"{records:,} records and 200,000 partitions ({size / 1e6:.0f} MB)", local, spark)
-    REPORT.write_text(f"{REPORT.read_text().partition(_ONE)[0].rstrip()}\n\n{text}", encoding="utf-8")
+    if records == _RECORDS:
+        REPORT.write_text(f"{REPORT.read_text().partition(_ONE)[0].rstrip()}\n\n{text}", encoding="utf-8")
     print(text)
 
 
@@ -195,14 +199,14 @@ def _verdict(ratio: float) -> str:
 def main() -> None:
     """Measure, compare and write the report."""
     if sys.argv[1:2] == ["--one"]:
-        _one_log(int(sys.argv[2]) if sys.argv[2:] else 10_000_000)
+        _one_log(int(sys.argv[2]) if sys.argv[2:] else _RECORDS)
         return
     if sys.argv[1:2] == ["--measure"]:
         engine, folder, cores_text, count = sys.argv[2:]
         print(json.dumps(_measure(engine, Path(folder), cores_text, SCENARIOS[: int(count)])))
         return
     asked = [int(item) for item in sys.argv[1:4]]
-    clusters, partitions, cores = (asked + [200, 20_000, 2][len(asked) :])[:3]
+    clusters, partitions, cores = (*asked, *_FLEET[len(asked) :])
     with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as scratch:
         write_fleet(Path(scratch) / "all", clusters, partitions)
         write_fleet(Path(scratch) / "few", max(clusters // 4, 1), partitions)
@@ -247,8 +251,9 @@ def _report(
             "",
         )
     )
-    _, section, rest = REPORT.read_text().partition(_ONE)
-    REPORT.write_text(f"{text}\n{section}{rest}" if section else text, encoding="utf-8")
+    if fleet == _FLEET:
+        _, section, rest = REPORT.read_text().partition(_ONE)
+        REPORT.write_text(f"{text}\n{section}{rest}" if section else text, encoding="utf-8")
     print(text)
 
 
