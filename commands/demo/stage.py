@@ -35,7 +35,8 @@ class Run:
 
 
 class Audience(Protocol):
-    """Audience of a demo. `captures`: what commands print is wanted as text, else it goes to this process's streams."""
+    """Audience of a demo. `captures`: what commands print is requested as text, else it goes to this process's
+    streams."""
 
     captures: bool
 

@@ -53,7 +53,7 @@ def answer(found: FeatureChange) -> NoReturn:
     lines = found.lines
 
     def show(page: Page, found: FeatureChange) -> None:
-        # On a terminal the findings say it once, where Kafka's tool says it once for each feature.
+        # On a terminal the findings report it once, where Kafka's tool reports it once for each feature.
         for line in () if sys.stdout.isatty() and found.outcome == "refused" and found.findings else lines:
             page.line(line)
         show_change(page, found, server_asked=bool(lines))
@@ -89,7 +89,7 @@ def tell(text: str) -> None:
 
 
 def show_change(page: Page, found: FeatureChange, *, server_asked: bool) -> None:
-    """Show changes, their effects, the steps, what the controller says, the proof, and findings."""
+    """Show changes, their effects, the steps, what the controller reports, the proof, and findings."""
     if (refusal := unconfirmed(found.findings)) is not None:  # the plan was shown before the question
         show_unconfirmed(page, refusal)
         return

@@ -1,4 +1,4 @@
-"""`kafkactl features feature-dependencies`: what a feature level needs, as Kafka's tool says it."""
+"""`kafkactl features feature-dependencies`: what a feature level needs, as Kafka's tool reports it."""
 
 from __future__ import annotations
 

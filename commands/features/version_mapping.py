@@ -1,4 +1,4 @@
-"""`kafkactl features version-mapping`: which feature levels belong to a release version, as Kafka's tool says it."""
+"""`kafkactl features version-mapping`: which feature levels belong to a release version, as Kafka's tool reports it."""
 
 from __future__ import annotations
 

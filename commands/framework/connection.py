@@ -158,7 +158,7 @@ def open_client(
     `found` is the result of `find_cluster`, for a command that may do without arguments.
 
     All calls together may take a little less than the command's --timeout, one of them at most `timeout_ms`. What the
-    client's file says and kafkactl does not do is reported on stderr, and so is what the connection exposes
+    client's file states and kafkactl does not do is reported on stderr, and so is what the connection exposes
     (refused where --strict-security is given); keys that are not a client's are not if it is a node's own file
     (`is_node_config`, as add-controller takes it). Raises InputError (`bootstrap-missing`, `bootstrap-twice`,
     `unknown-context`, and those of the files).

@@ -40,7 +40,7 @@ def option_group(
                 parameters[name] = (make or kind)(**given)
             return function(**parameters)
 
-        # The fields may come from another group, which looks here whether they are wanted.
+        # The fields may come from another group, which looks here whether they are requested.
         others = {other: value for other, value in function.__annotations__.items() if other != name}
         call.__annotations__ = {**others, **kind.__annotations__}
         decorated: Any = call

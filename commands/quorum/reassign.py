@@ -1,4 +1,4 @@
-"""`kafkactl quorum reassign`: from the voters there are to the voters that are wanted."""
+"""`kafkactl quorum reassign`: from the voters there are to the voters that are requested."""
 
 from __future__ import annotations
 

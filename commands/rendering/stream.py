@@ -23,8 +23,8 @@ _COLUMNS = ("OFFSET", "EPOCH", "TIME", "TYPE", "CONTENT")
 class RecordStream:
     """Writer of records as they come. `jsonl` is one a line and no envelope; the others show the findings at the end.
 
-    `takes_text` says that lines of JSON are wanted as they are, else values. `table` is the title of a table and what
-    makes a line of a record, both with their line end; without it lines are those of a metadata log.
+    `takes_text` says that lines of JSON are requested as they are, else values. `table` is the title of a table and
+    what makes a line of a record, both with their line end; without it lines are those of a metadata log.
     """
 
     def __init__(self, kind: str, *, table: tuple[str, Callable[[Mapping[str, Any]], str]] | None = None) -> None:

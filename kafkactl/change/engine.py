@@ -28,7 +28,7 @@ plan no longer has that step first, so by 2 it is not sent, and the run observes
 An action of a migration is one request here, though it may be several calls of hooks. Each can be begun again, so what
 an earlier run left open is settled by the observation on which the next step is planned (`withdrawn`).
 `tests/fakes/engine_checker.py` asserts the five on each run of the engine in each test, from the calls that are made
-and not from what the engine says of itself.
+and not from what the engine reports about itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The JSON of a value, made from the value: what an answer says is written once, as the fields of a class.
+"""The JSON of a value, made from the value: what an answer reports is written once, as the fields of a class.
 
 A frozen class whose JSON is its fields says so in one line, `to_dict = by_fields`. One whose JSON has other names, or
 parts of its fields, lists them: `to_dict = json_of("id", "bytes=found.size", "**result")`. Only what has to be computed

@@ -29,7 +29,7 @@ _DIGITS: Final = "expected four hexadecimal digits behind \\u"
 
 
 class JsonInputError(ValueError):
-    """A text is not JSON; the words say where and what was expected."""
+    """A text is not JSON; the text states where and what was expected."""
 
 
 def parse_json(

@@ -81,7 +81,7 @@ class ScenarioContext:
 
 
 class OptionsError(ValueError):
-    """Options of a command line that do not go together; the message says which, as a sentence."""
+    """Options of a command line that do not go together; the message reports which, as a sentence."""
 
 
 class Document(NamedTuple):

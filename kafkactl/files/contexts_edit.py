@@ -1,7 +1,7 @@
 """Edit of the file of contexts: the lines that must change, and no other; whole on the disk or not at all.
 
 Invariant: what the operator wrote into the file, comments and order, stays. Text is edited line by line and then read
-again: if it does not say what was wanted, nothing is written. The staged file is made exclusively and so is the
+again: if it does not say what was requested, nothing is written. The staged file is made exclusively and so is the
 lock, too: of two who write at once one is refused, and no change is lost.
 """
 

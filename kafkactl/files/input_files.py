@@ -80,7 +80,7 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True, at: int |
     """Return a descriptor for reading a regular file, opened without waiting; the caller closes it.
 
     `at` is the descriptor of the folder that a relative path starts from; without `follow` a link is an error.
-    Raises OSError; for anything that is not a regular file, its text says what it is.
+    Raises OSError; for anything that is not a regular file, its text states what it is.
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
     try:

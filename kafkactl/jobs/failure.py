@@ -118,10 +118,10 @@ def failed(
 ) -> KafkactlError:
     """Return pyspark's exception as an error of kafkactl.
 
-    `written` is what the JVM wrote, which counts if the error says nothing; `application` is the id of the
+    `written` is what the JVM wrote, which counts if the error reports nothing; `application` is the id of the
     application, None if it did not start; `master` that of the context; `log` is the file that keeps `written`.
-    `is_gone`: the JVM has ended, so that what the error says is about the call that it met, and not why. `exit_code` is
-    that of a JVM that has ended.
+    `is_gone`: the JVM has ended, so that what the error reports is about the call that it met, and not why. `exit_code`
+    is that of a JVM that has ended.
     """
     said = None if is_gone else _said(error)
     if said is None or type(error).__name__ in _GONE:

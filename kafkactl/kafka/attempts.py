@@ -23,7 +23,7 @@ _SILENT_MS = 250.0  # for a node that was silent before: one that runs again ans
 
 
 class NotLeaderError(UnreachableError):
-    """A controller says that it does not lead the quorum."""
+    """A controller reports that it does not lead the quorum."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(

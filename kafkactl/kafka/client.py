@@ -1,9 +1,9 @@
 """A client of one cluster: its nodes, its active controller, and all of them at once.
 
 Invariant: a question may be asked again, a change is sent once. A change goes out again only if it certainly did not
-leave; if it did and the answer is missing, or the node says that it leads no more, the outcome is unknown and the
-error says so (UnknownOutcomeError, exit 6): a controller that loses its office answers NOT_CONTROLLER to requests that
-are in its log already. Every call ends by the client's time limit. Nothing here is remembered that can be asked.
+leave; if it did and the answer is missing, or the node reports that it leads no more, the outcome is unknown and the
+error reports this (UnknownOutcomeError, exit 6): a controller that loses its office answers NOT_CONTROLLER to requests
+that are in its log already. Every call ends by the client's time limit. Nothing here is remembered that can be asked.
 
 Bootstrapped with brokers, whatever concerns the active controller goes through any broker, which forwards it.
 Bootstrapped with controllers (KIP-919), it goes to the one that leads: named by DescribeCluster if the release has

@@ -1,8 +1,8 @@
 """The cluster that is migrated as its operator writes it down: one TOML file, shown in docs/migration-inventory.md.
 
 Invariant: a word that is misspelt, a node that is listed twice, a hook that uses what is not given is an error, and all
-errors of the file are reported at once. What the file says of a running cluster is never believed: it names nodes, and
-checks compare it with what is observed.
+errors of the file are reported at once. What the file states about a running cluster is never believed: it names nodes,
+and checks compare it with what is observed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Control records: what a log says about itself, not about the cluster.
+"""Control records: what a log states about itself, not about the cluster.
 
 A control record's key is two int16: a version (0) and the type. Its value is the bare message, without the frame that
 metadata records have. Source: `clients/.../record/ControlRecordType.java`, `ControlRecordUtils.java`.

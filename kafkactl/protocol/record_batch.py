@@ -200,7 +200,7 @@ def decode_records(
 ) -> tuple[Record, ...]:
     """Return the records of a batch.
 
-    Raises DecodeError if they are not what the header says, and `too-many-records`.
+    Raises DecodeError if they are not what the header states, and `too-many-records`.
     """
     start = header.position - base
     end = start + header.size_bytes

@@ -1,6 +1,6 @@
 """Forecast of each step: effect of a node failure at that moment, next leader, and requests that wait.
 
-Rule: a forecast says what is known and how sure it is; it never promises to be in time. A quorum without commits
+Rule: a forecast states what is known and how sure it is; it never promises to be in time. A quorum without commits
 stops the metadata only: produce and fetch continue at the present leaders, but ISRs, registrations, elections, topics
 and configurations wait.
 Sources: KIP-595 (check-quorum, resigning leader), `QuorumConfig` defaults; times measured on 3.9.2 and 4.x.

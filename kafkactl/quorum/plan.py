@@ -1,4 +1,4 @@
-"""Ordered plan from the present voters to the wanted voters, of which only the first step is ever applied.
+"""Ordered plan from the present voters to the requested voters, of which only the first step is ever applied.
 
 Invariant: a plan is made from what is seen now and knows nothing of earlier plans. Applying it means to take its first
 step, to observe the quorum again and to plan again, so to resume after a crash at any instant is the same as beginning.

@@ -1,9 +1,9 @@
 """A reassignment of voters as a file: planned and reviewed at one time, applied at another.
 
-Invariant: no voter comes or goes that was not reviewed. The file says which voters there were, with their directories,
-and every step. If the quorum still has these voters, the plan that is made of it now has to be the file's, step for
-step. If some of the steps were taken, the steps that are left have to be the rest of the file's; their order is
-chosen by who leads then, as for every change of voters (`quorum/order`).
+Invariant: no voter comes or goes that was not reviewed. The file states which voters there were, with their
+directories, and every step. If the quorum still has these voters, the plan that is made of it now has to be the file's,
+step for step. If some of the steps were taken, the steps that are left have to be the rest of the file's; their order
+is chosen by who leads then, as for every change of voters (`quorum/order`).
 """
 
 from __future__ import annotations

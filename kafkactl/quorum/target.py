@@ -1,4 +1,4 @@
-"""Target of `--target 1,2,3`: the wanted voters, and the directory of each.
+"""Target of `--target 1,2,3`: the requested voters, and the directory of each.
 
 Rule: an id that votes and lives keeps its directory. An id whose voting directory is dead while another directory
 of the same node fetches has lost its disk: the new one is meant (KIP-853, disk replacement). Two live directories

@@ -1,7 +1,7 @@
 """The cluster of a roll as its operator writes it down: one TOML file, shown in docs/rolling-upgrade.md.
 
 Invariant: an unknown key, a node that is listed twice, a hook with a placeholder that has no value is a problem, and
-all problems of the file are reported at once. What the file says of a running cluster is compared with the
+all problems of the file are reported at once. What the file states about a running cluster is compared with the
 observation, and never trusted.
 """
 

@@ -32,7 +32,7 @@ NO_ANSWER: Final = "no answer"
 
 
 class NotPossibleError(Exception):
-    """A statement could not be carried out: the message says why."""
+    """A statement could not be carried out: the message reports why."""
 
 
 class Operator:

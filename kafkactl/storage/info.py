@@ -2,7 +2,7 @@
 
 Rule: the text is that of Kafka's tool of the same release (StorageTool.infoCommand, measured on ten releases). A
 node that came from ZooKeeper keeps meta.properties of version 0 permanently, and starts from them (KRaftServer accepts
-broker.id and cluster.id); Kafka's tool calls that a problem, and a finding says what it means.
+broker.id and cluster.id); Kafka's tool calls that a problem, and a finding reports what it means.
 
 Two rules: 3.3 to 3.6 compare the whole files as texts; 3.7 and later read them as a node does, and compare ids.
 """

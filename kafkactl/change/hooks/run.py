@@ -34,7 +34,7 @@ class HookRun:
 
     @property
     def is_done(self) -> bool:
-        """Return True if the hook says so; nothing more."""
+        """Return True if the hook reported its success; nothing more is known."""
         return self.end is HookEnd.DONE
 
     def to_dict(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from kafkactl.protocol.catalog.releases import find_release
 
 @frozen
 class Question:
-    """Scenario to simulate on a cluster, and the outputs that are wanted.
+    """Scenario to simulate on a cluster, and the outputs that are requested.
 
     `scenario` is None for all scenarios that need no argument (`report`); `asked` is its `Input`. `events` are
     simulated before. `kafka_version` and `static` are as in `read_context`.
@@ -54,7 +54,7 @@ class Question:
 
     @property
     def restarts(self) -> bool:
-        """Return True if the state of a starting node is wanted, too."""
+        """Return True if the state of a starting node is requested, too."""
         return self.scenario is None or find_scenario(self.scenario).needs is Needs.STARTS
 
     @property
@@ -66,7 +66,7 @@ class Question:
 
 
 class Opened(NamedTuple):
-    """A state on which the events of a question were simulated, the log that it is from, and what an answer says of
+    """A state on which the events of a question were simulated, the log that it is from, and what an answer reports of
     both."""
 
     context: ScenarioContext

@@ -68,7 +68,7 @@ def report_of(
 
 
 def _headline(answers: Sequence[Mapping[str, Any]]) -> tuple[Cell, ...]:
-    """Return the state of the cluster and the worst case apart: a forecast says nothing of the cluster as it is."""
+    """Return the state of the cluster and the worst case apart: a forecast states nothing of the cluster as it is."""
     found = today_and_worst(answers)
     if found is None:
         return ()

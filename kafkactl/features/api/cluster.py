@@ -211,7 +211,7 @@ def _not_asked(error: KafkactlError | None) -> list[Finding]:
 
 @frozen
 class LevelProof:
-    """Levels of every node compared with the wanted ones; `wanted` are those levels by feature."""
+    """Levels of every node compared with the requested ones; `wanted` are those levels by feature."""
 
     view: ObservedCluster
     wanted: Mapping[str, int]

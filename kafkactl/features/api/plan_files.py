@@ -62,7 +62,7 @@ def apply_plan(
     timeout_ms: float = 120_000.0,
     on_note: NoteCallback = ignore_note,
 ) -> FeatureChange:
-    """Change levels exactly as a plan file says, or refuse.
+    """Change levels exactly as a plan file states, or refuse.
 
     The change is planned again from the cluster as it is; where another plan comes out, or another cluster answers,
     nothing is sent. A plan of which the first steps were taken is taken to its end; one that was applied whole leaves

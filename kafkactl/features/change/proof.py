@@ -42,7 +42,7 @@ class Proof:
 
 
 def prove(state: ClusterState, wanted: Mapping[str, int]) -> Proof:
-    """Check that every node has the wanted levels.
+    """Check that every node has the requested levels.
 
     A node that does not answer leaves the proof open, unless it is gone anyway (`Member.stale`).
     """

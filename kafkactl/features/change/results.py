@@ -1,6 +1,6 @@
-"""UpdateFeatures as values: the request of a step, and what an answer says of every feature.
+"""UpdateFeatures as values: the request of a step, and what an answer reports about every feature.
 
-Errors are in two places. Up to 3.9 the top of the answer says 0 even when everything was refused, and the codes are
+Errors are in two places. Up to 3.9 the top of the answer reports 0 even when everything was refused, and the codes are
 in the results; from 4.0 on a refusal is one code at the top and no results. Who reads one place only believes that a
 3.9 refusal succeeded or that a 4.x refusal was empty. A success of 4.x carries results in v0 and v1, none in v2.
 """

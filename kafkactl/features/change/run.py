@@ -171,7 +171,7 @@ class FeatureJourney(Journey[ClusterState, FeaturePlan, FeatureStep, tuple[Featu
         return PreparedStep(step=again.steps[0], plan=again, seen=seen)
 
     def begin(self, ready: PreparedStep) -> Mapping[str, Any]:
-        """Return the levels that are wanted."""
+        """Return the levels that are requested."""
         return {"goal": dict(self.request.levels)}
 
     def intent(self, ready: PreparedStep) -> Mapping[str, Any]:

@@ -108,7 +108,7 @@ class FeaturePlan:
 
 
 def plan_change(state: ClusterState, request: FeatureRequest) -> FeaturePlan:
-    """Return the plan to the wanted levels, with all blockers."""
+    """Return the plan to the requested levels, with all blockers."""
     case = make_case(state, request)
     checks = _CHECKS if _matters(case) else _CHECKS_OF_NOTHING
     findings = tuple(finding for check in checks for finding in check(case))

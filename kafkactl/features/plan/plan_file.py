@@ -1,8 +1,8 @@
 """A change of feature levels as a file: planned and reviewed at one time, applied at another.
 
-Invariant: what is sent is what was reviewed. The file says what was asked for, which levels the cluster had, and every
-change and step that followed. Applying it plans again from the cluster as it is now; the steps that come out have to be
-those of the file, or the last of them if the first were taken already.
+Invariant: what is sent is what was reviewed. The file states what was asked for, which levels the cluster had, and
+every change and step that followed. Applying it plans again from the cluster as it is now; the steps that come out have
+to be those of the file, or the last of them if the first were taken already.
 """
 
 from __future__ import annotations

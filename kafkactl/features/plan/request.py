@@ -28,7 +28,7 @@ class Operation(StrEnum):
 
 @frozen
 class FeatureRequest:
-    """The levels that are wanted, by feature, in the order in which they were asked for.
+    """The levels that are requested, by feature, in the order in which they were asked for.
 
     `unsafe`: a downgrade that accepts losses. `release_version` is the text it was made from, if it was.
     `left_out`: kraft.version belongs to that release and was not asked for. `accepted_min_insync`: the value of

@@ -70,8 +70,8 @@ def connect(
     Name brokers (`bootstrap_server`) or controllers (`bootstrap_controller`) as HOST:PORT,…, or nodes of one of these
     kinds (`bootstrap`), which are asked for their kind; without any the context of `kafkactl config` takes effect.
     `command_config` is a file of client properties as Kafka's tools read it, `controller_command_config` the one for
-    controllers if they need another login. One call may take `timeout_ms`; without, what the client's file says; and at
-    most `most_ms`. All calls together may take as many milliseconds as `time_left` says, at any time.
+    controllers if they need another login. One call may take `timeout_ms`; without, what the client's file states; and
+    at most `most_ms`. All calls together may take as many milliseconds as `time_left` says, at any time.
 
     `on_exposure` gets findings on what the connection exposes, `on_warning` those on the file of client properties.
     Raises InputError (`bootstrap-missing`, `bootstrap-twice`, `unknown-context`, and those of the files).

@@ -36,7 +36,7 @@ def load_image(
     log as there is, so that findings are about all of it. A damaged batch ends the log, as it does for a node of
     Kafka; with `past_damage` what can be read after it is applied, too.
 
-    The result has `image` (kafkactl.metadata.image.model), where it comes from, and `findings`: a blocker says that
+    The result has `image` (kafkactl.metadata.image.model), where it comes from, and `findings`: a blocker reports that
     the state cannot be trusted. Raises InputError for a place that is not a metadata log, and if the log does not
     reach to the point; UnreachableError for a cluster that does not answer; ValueError for both `at` and `at_time_ms`.
     """

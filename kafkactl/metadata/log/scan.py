@@ -60,11 +60,11 @@ _MOST_REMEMBERED = 200_000
 class Stop:
     """Place at which a walk ended before the end of the file.
 
-    `reason` is one of: `cut` (fewer bytes than the batch says), `tiny` (fewer than 17 bytes left), `length` (an
+    `reason` is one of: `cut` (fewer bytes than the batch states), `tiny` (fewer than 17 bytes left), `length` (an
     impossible length), `magic` (`magic` says which; `crc_matches` whether the CRC, which does not cover the magic, is
     right), `crc`. `position` is where the bad batch begins, and
     `lost_bytes` how much stands from there to the end of the file; `zeros` is True if all that was observed of it is
-    zero, `control` if the cut batch says that it holds control records.
+    zero, `control` if the cut batch states that it holds control records.
     """
 
     reason: str

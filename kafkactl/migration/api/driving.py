@@ -243,7 +243,7 @@ def journal_of(inventory: Inventory, seen: Observation) -> JournalView:
     """
     try:
         path = driver.journal_file(inventory, driver.cluster_id_of(inventory, seen))
-    except UnreachableError:  # the plan says itself what follows from not knowing the cluster
+    except UnreachableError:  # the plan states itself what follows from not knowing the cluster
         return JournalView()
     found = read_journal_view(path, inventory) if Path(path).exists() else None
     return found or JournalView()

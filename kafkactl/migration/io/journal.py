@@ -1,7 +1,7 @@
 """The journal of a migration: what was about to be done, what was then observed, and the files as they were before.
 
 Its vocabulary is in `change/journal` and `migration/driver/journal`: an action is `done` when the gate after it was
-observed, not when a hook says so. Lines are chained and synced (`files/journal.py`), and values that look
+observed, not when a hook reports this. Lines are chained and synced (`files/journal.py`), and values that look
 like secrets are left out. Files that a rollback needs whole (the nodes' own files, ZooKeeper's tree) are kept in a
 folder next to the journal, named by their sha256 and readable by their owner only.
 """

@@ -17,7 +17,7 @@ def mirror_of(observation: Observation, logs: Mapping[int, LogSource]) -> Mirror
     """Return the mirror in the log on which the observation is based. Never raises for the log's content.
 
     None if there is no dual write, if nothing but no-ops was logged after its offset (so ZooKeeper has to say
-    what the log says), and if the log does not reach to the offset, or does not keep it any more.
+    what the log states), and if the log does not reach to the offset, or does not keep it any more.
     """
     log, facts = observation.log, phase_facts(observation)
     offset = facts.migration_offset

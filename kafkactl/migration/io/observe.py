@@ -1,6 +1,6 @@
 """A live cluster observed: the ZooKeeper tree, what every node answers, the controllers' logs. Nothing is changed.
 
-Invariant: an observation always comes about. What could not be seen is unknown, and a finding says why; only an
+Invariant: an observation always comes about. What could not be seen is unknown, and a finding reports why; only an
 inventory whose own files cannot be read is an error.
 """
 

@@ -1,7 +1,7 @@
 """`observation.json`: what nodes answered, as they answered it, before it is interpreted.
 
-Invariant: what is absent or null is unknown; a field that cannot be read is unknown too, and a finding says so; only a
-file that is not an observation at all is an error. Unknown keys are of a newer kafkactl and are ignored.
+Invariant: what is absent or null is unknown; a field that cannot be read is unknown too, and a finding reports this;
+only a file that is not an observation at all is an error. Unknown keys are of a newer kafkactl and are ignored.
 """
 
 from __future__ import annotations

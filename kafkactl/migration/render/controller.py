@@ -1,6 +1,6 @@
 """A controller's file: with the migration enabled from its first start on, and then without ZooKeeper.
 
-A controller first started without the flag is burnt: its log says NONE, and the migration is refused permanently.
+A controller first started without the flag is burnt: its log states NONE, and the migration is refused permanently.
 """
 
 from __future__ import annotations

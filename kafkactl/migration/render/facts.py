@@ -72,7 +72,7 @@ PHASES: Final[Mapping[Role, tuple[ConfigPhase, ...]]] = {
 class NodeFile:
     """A node's configuration file as it is now. `given` is what Java reads of it, blanks around values removed.
 
-    `id` and `role` are those of the inventory: what the file says of them is compared with it.
+    `id` and `role` are those of the inventory: what the file states about them is compared with it.
     """
 
     id: int

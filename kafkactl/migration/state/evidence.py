@@ -101,7 +101,7 @@ class DualWrite:
 class Evidence:
     """Evidence from which the state is derived. `kraft_state` is None if no controller and no log shows it.
 
-    `observation` is without the answers of nodes that are not who the inventory says; `identities` names them.
+    `observation` is without the answers of nodes that are not who the inventory names; `identities` names them.
     """
 
     observation: Observation

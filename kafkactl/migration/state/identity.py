@@ -1,6 +1,6 @@
 """Check that the inventory names the nodes of this cluster, all of them, and no others.
 
-Invariant: nothing is concluded from a node of another cluster, from another node than the inventory says, or from one
+Invariant: nothing is concluded from a node of another cluster, from another node than the inventory names, or from one
 that does not say who it is, and nothing is done to it. What decides is the node's own answer at its own address; where
 there is none, the disk that the inventory names (meta.properties). An observation that was made without the question
 (`NodeSeen.identity` None) is judged by the disks alone.

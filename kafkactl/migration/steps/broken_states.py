@@ -73,7 +73,7 @@ FINALIZED_WITH_ZOOKEEPER_BROKER: Final = Row(
 
 
 def _is_kraft_only(e: Evidence) -> bool:
-    """Return True if brokers run on KRaft, the log says NONE, and there is no ZooKeeper."""
+    """Return True if brokers run on KRaft, the log states NONE, and there is no ZooKeeper."""
     return e.kraft_state == ZkMigrationState.NONE and e.tree is None and bool(e.on_kraft)
 
 

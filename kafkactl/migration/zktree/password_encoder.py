@@ -28,7 +28,7 @@ _MAX_ITERATIONS: Final = 10_000_000  # more would be minutes of work, and no Kaf
 
 
 class PasswordDecodeError(ValueError):
-    """An encrypted password that does not open; the text says why and repeats nothing of it."""
+    """An encrypted password that does not open; the text states why and repeats nothing of it."""
 
 
 @frozen

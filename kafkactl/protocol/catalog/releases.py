@@ -47,7 +47,7 @@ class Release:
       4.x cannot even name one below its lowest supported one.
       unstable_switch: the key in the properties file that allows unstable levels, "" if there is none.
       unstable_raises_default: with that switch on, `format` without a release takes testing_level.
-      words_unknown, words_unstable, words_too_old, words_before_levels: what the release's tool says of a release
+      words_unknown, words_unstable, words_too_old, words_before_levels: what the release's tool reports about a release
       version that it does not understand or refuses; words_unmapped: of one not understood in version-mapping.
       uses_inter_broker_protocol: an explicit inter.broker.protocol.version is the release if none is given (3.x).
 

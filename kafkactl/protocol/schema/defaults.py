@@ -30,7 +30,7 @@ NULLABLE = frozenset({"string", "bytes", "records", "struct"})  # and every arra
 def parse_default(
     value: object, *, kind: str, is_array: bool, nullable: Versions, versions: Versions, where: str
 ) -> object:
-    """Return the default of a field as a value (see `FieldSpec.default`); `value` is what the definition says, "" for
+    """Return the default of a field as a value (see `FieldSpec.default`); `value` is what the definition states, "" for
     nothing.
 
     Raises SchemaError `invalid-definition` for a default that its type cannot hold, and for null in a field that

@@ -45,7 +45,7 @@ class JaasEntry:
 def parse_jaas(text: str) -> JaasEntry:
     """Read a client's login line.
 
-    Raises InputError `invalid-jaas-line` (the words say at which option, never what its value is).
+    Raises InputError `invalid-jaas-line` (the text states at which option, never what its value is).
     """
     words = list(_words(text))
     reader = _Words(words)

@@ -1,4 +1,4 @@
-"""Change the voters of a live cluster: what is wanted, the plan for it, and carrying it out."""
+"""Change the voters of a live cluster: what is requested, the plan for it, and carrying it out."""
 
 from __future__ import annotations
 

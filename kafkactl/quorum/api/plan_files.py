@@ -68,7 +68,7 @@ def load_plan(plan_file: FilePath) -> QuorumPlanFile:
 def planned_goal(planned: QuorumPlanFile) -> Goal:
     """Return the goal of a plan file, for `plan_change` and `change_voters`.
 
-    Its plans are refused wherever the quorum, or the plan that is made of it, is not what the file says.
+    Its plans are refused wherever the quorum, or the plan that is made of it, is not what the file states.
     """
     goal = goals.reassignment(planned.target_text, overrides=planned.overrides, max_lag=planned.max_lag)
 

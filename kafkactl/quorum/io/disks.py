@@ -1,8 +1,8 @@
 """Quorum state on the disks of controllers: votes, end of each log, voters.
 
-The disks are only read, and nothing on them raises an error: what cannot be read is None, and a finding says why. A log
-that ends in damage is read up to the damage, because that is what a node keeps when it starts. Only control batches of
-the log and the head of the snapshot are decoded; memory is bounded by one batch. A running node may write meanwhile.
+The disks are only read, and nothing on them raises an error: what cannot be read is None, and a finding reports why. A
+log that ends in damage is read up to the damage, because that is what a node keeps when it starts. Only control batches
+of the log and the head of the snapshot are decoded; memory is bounded by one batch. A running node may write meanwhile.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def enabled_mechanisms(config: NodeConfig, listener: str) -> tuple[str, ...]:
 
 
 def controller_user(config: NodeConfig) -> str | None:
-    """Return the user as which the node logs in at the controllers, if its file says it."""
+    """Return the user as which the node logs in at the controllers, if its file states it."""
     listener, mechanism = controller_listener(config), controller_mechanism(config)
     if listener is None or mechanism is None:
         return None

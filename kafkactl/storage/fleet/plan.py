@@ -71,7 +71,7 @@ class FleetRequest:
     """Input of a fleet's plan. `configs` are in the order of the inventory's nodes.
 
     `scram` holds SCRAM arguments in Kafka's grammar: secrets, never shown. `new_cluster_id` is used where the
-    inventory says `new`.
+    inventory names `new`.
     """
 
     inventory: Inventory

@@ -1,4 +1,4 @@
-"""Check that a plan file says only what `storage plan` makes: nothing else is written as root.
+"""Check that a plan file states only what `storage plan` makes: nothing else is written as root.
 
 A plan is trusted input only as far as its author is: its checksum is computed without a key. So every file
 in it is made once more from what the plan declares (cluster id, ids of nodes and directories, voters, levels, time) and

@@ -2,7 +2,7 @@
 
 A class that cannot be loaded ends a node: the configuration itself, the controller's or the broker's services, each in
 its turn (measured on 3.9.2, 4.3.1 and 4.4.0). Which classes a release has is a table from its jars; a class of another
-maker is looked for only if the file says where it lies.
+maker is looked for only if the file states where it lies.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Loss:
 class RuleResult:
     """Result of one rule: a finding, and its effect on the start.
 
-    `unknown` marks what cannot be known from the disks alone: the finding says what is missing.
+    `unknown` marks what cannot be known from the disks alone: the finding reports what is missing.
     """
 
     finding: Finding

@@ -2,7 +2,7 @@
 
 The rules follow a node of the given release from the first file that it opens to the registration of the broker. Each
 says what it finds; the first in the order of a start that ends or blocks it is the expected failure. Other nodes are
-taken to be there and healthy; a finding says where the answer rests on that.
+taken to be there and healthy; a finding reports where the answer rests on that.
 """
 
 from __future__ import annotations

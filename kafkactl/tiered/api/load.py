@@ -126,7 +126,7 @@ def prepared(request: Request, comparison: Comparison | None = None) -> Prepared
     """
     saved = None if request.observation is None else read_observation(request.observation)
     is_alone = saved is None and request.live is None
-    # If the cluster's metadata log says that the topic was never created, no source can hold it.
+    # If the cluster's metadata log states that the topic was never created, no source can hold it.
     opened = open_sources(request.sources, needs_metadata=is_alone and request.metadata is None)
     replicas = opened.replicas
     if request.live is not None and not replicas:

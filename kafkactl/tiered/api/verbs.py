@@ -80,7 +80,7 @@ class Filters:
     states: tuple[str, ...] = ()
 
     def has(self, partition: PartitionCase) -> bool:
-        """Return True if a partition is wanted."""
+        """Return True if a partition is requested."""
         return self.has_key(partition.topic, partition.topic_id, partition.key.partition)
 
     def has_key(self, topic: str, topic_id: str, partition: int) -> bool:
@@ -89,7 +89,7 @@ class Filters:
         return named and (not self.partitions or partition in self.partitions)
 
     def has_finding(self, finding: Finding) -> bool:
-        """Return True if a finding is about what is wanted, or about no partition."""
+        """Return True if a finding is about what is requested, or about no partition."""
         evidence = finding.evidence
         if "topic_id" not in evidence:
             return True

@@ -3,7 +3,7 @@
 The order makes the parts fit: the local log starts are read before the metadata topic, so that every segment that was
 deleted locally by then is in it, and the log starts after it, so that no segment that retention took meanwhile seems to
 be missing. The topic is read as a broker reads it, without regard to transactions, up to the end that its leaders had
-when reading began. What leaders do not answer is unknown, and a finding says so.
+when reading began. What leaders do not answer is unknown, and a finding reports this.
 """
 
 from __future__ import annotations

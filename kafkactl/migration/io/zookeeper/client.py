@@ -6,7 +6,7 @@
         tree = zookeeper.read_tree()
 
 All paths are relative to the chroot. Every write names the version that was read before, as KIP-866's driver does: a
-znode that another process changed in between is not written, and the error says so.
+znode that another process changed in between is not written, and the error reports this.
 """
 
 from __future__ import annotations

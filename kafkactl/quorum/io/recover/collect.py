@@ -1,7 +1,7 @@
 """A copy of a log directory with what a recovery needs of it: the metadata log whole, of partitions the small files.
 
 One tar file, made whole or not at all, readable by its owner only (the log holds credentials). The segments of
-partitions are left out; a manifest says where they end.
+partitions are left out; a manifest states where they end.
 
 Root may read what the owner of the directory may not, and the copy is carried to other hosts. So only names that Kafka
 writes are copied, no link is followed below the directory, and everything else in the metadata log is listed.

@@ -2,7 +2,7 @@
 
 Only headers of two segments of each folder are read, the oldest and the last; nothing is written. What is missing is
 None, and so is what cannot be read, which is reported to the caller. A copy made by `collect` has no segments: its
-manifest says what they held.
+manifest states what they held.
 """
 
 from __future__ import annotations
