@@ -42,7 +42,8 @@ class BrokerRegistration:
 
 @frozen
 class ControllerRegistration:
-    """A controller's registration (KIP-919). It has no fence: a controller that is long gone looks like any other."""
+    """A controller's registration (KIP-919). The registration has no fence: a controller that is long gone looks like
+    any other."""
 
     id: int
     incarnation_id: Uuid

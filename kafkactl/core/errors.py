@@ -33,7 +33,7 @@ class ErrorAnswer(TypedDict):
 
 
 class KafkactlError(Exception):
-    """Base of everything the library raises on purpose. It cannot be raised itself.
+    """Base of everything the library raises on purpose. The class itself cannot be raised.
 
     `message` says what was found and what was expected, `cause` (optional) the underlying reason, `next_step`
     (optional) what to try if that is more than the catalogue's remedy of the id. None of them may hold a secret.

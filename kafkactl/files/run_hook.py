@@ -1,9 +1,9 @@
 """Run of a hook: a command of the operator's, with a time limit, bounded output and a result that is always known.
 
 The exit code of a hook is not evidence: the gate after it is observed. A hook that fails, hangs or asks to be tried
-again is reported with the last lines of its output. It is started without a shell, in a process group of its own that
-is killed when the hook ends. A process that is to outlive the hook (a node that it started) has to leave that group,
-as `setsid` does.
+again is reported with the last lines of its output. A hook is started without a shell, in a process group of its own
+that is killed when the hook ends. A process that is to outlive the hook (a node that it started) has to leave that
+group, as `setsid` does.
 """
 
 from __future__ import annotations

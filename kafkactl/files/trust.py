@@ -1,7 +1,7 @@
 """Ownership and permissions of a file that was found on a host and that no operator named.
 
-Another user could have planted such a file: it would decide which nodes are contacted and which login they get. It is
-trusted if only root or this user can write the file, each folder above it, and each link that leads to it. A folder
+Another user could have planted such a file: it would decide which nodes are contacted and which login they get. A file
+is trusted if only root or this user can write the file, each folder above it, and each link that leads to it. A folder
 with the sticky bit may be writable for all: only the owner of an entry can replace the entry.
 """
 

@@ -62,9 +62,10 @@ def one_after_another(
 class SilentNodes:
     """Nodes that did not answer in time, as known to who asks the same nodes again and again.
 
-    They are not waited for any more if the other nodes say enough, or each of many observations of a cluster with
-    one node that hangs would take the whole time that a node has to answer. A node that answers is not silent any more,
-    also if its answer was too late for who asked: so its question stays open, and no second one is asked until then.
+    Silent nodes are not waited for any more if the other nodes say enough, or each of many observations of a cluster
+    with one node that hangs would take the whole time that a node has to answer. A node that answers is not silent any
+    more, also if its answer was too late for who asked: so its question stays open, and no second one is asked until
+    then.
     """
 
     def __init__(self) -> None:

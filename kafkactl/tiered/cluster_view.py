@@ -2,7 +2,7 @@
 
 Every part may be missing: None means unknown.
 
-These are the parts of an observation (`observation.py`). They are read from a broker's log directory, from the
+These are the parts of an observation (`observation.py`). Each part is read from a broker's log directory, from the
 cluster's metadata log or from the live cluster.
 """
 

@@ -1,11 +1,11 @@
 """The metadata log from a live controller, by Fetch and FetchSnapshot (KIP-595, KIP-630).
 
-All data returned was committed, is complete, and follows the data returned before. It is fetched with replica id -1,
-because any other id would appear as an observer in DescribeQuorum, and from the active controller alone, with exactly
-its epoch. A leader also returns records that are not committed yet, so the log is cut at the high watermark of the
-first response; reading a growing log therefore ends. Every batch is checked (size, CRC, offsets without a gap, epochs
-that never decrease) before it is returned; a response that fails a check is `invalid-fetch-response`. If the leader
-changes meanwhile, reading continues with the new leader, because committed records do not change.
+All data returned was committed, is complete, and follows the data returned before. The log is fetched with replica id
+-1, because any other id would appear as an observer in DescribeQuorum, and from the active controller alone, with
+exactly its epoch. A leader also returns records that are not committed yet, so the log is cut at the high watermark of
+the first response; reading a growing log therefore ends. Every batch is checked (size, CRC, offsets without a gap,
+epochs that never decrease) before it is returned; a response that fails a check is `invalid-fetch-response`. If the
+leader changes meanwhile, reading continues with the new leader, because committed records do not change.
 
 Memory: one response at a time. What is kept of a snapshot (at most `MOST_SNAPSHOT_BYTES`) or of a log
 (`MOST_LOG_BYTES`) is in a file (`spool`).

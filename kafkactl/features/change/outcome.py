@@ -1,7 +1,7 @@
 """Outcome of a feature change, from the levels observed afterwards, never from the answer.
 
 A lost answer, a time-out and a controller that resigned with the record on its way all leave it open whether the level
-was written. It is read again, and only if that does not settle it is the outcome called unknown.
+was written. The level is read again, and the outcome is unknown only if that does not decide.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks of a feature change against the quorum: is there a controller to ask, and may kraft.version be raised?
 
-kraft.version=1 turns a static quorum into a dynamic one permanently. It was observed after an answer that said
-"failed for all features" (4.3.1, with another feature in the request), and to be answered as done where nothing
+kraft.version=1 turns a static quorum into a dynamic one permanently. This change was observed after an answer that said
+"failed for all features" (4.3.1, with another feature in the request), and was answered as done although nothing
 happened (4.0.2). So it travels alone, on request only, and not if the release does not mean it.
 """
 

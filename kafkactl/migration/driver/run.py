@@ -1,6 +1,6 @@
 """The driver of a migration: the journey that `change/engine` takes through a plan, each gate seen open twice.
 
-Only the first step of a plan is ever taken, on the strength of what was just observed. It is in the journal before
+Only the first step of a plan is ever taken, on the strength of what was just observed. A step is in the journal before
 anything is touched, and done there when its gate was observed. So a run that is killed anywhere is resumed by the next
 one, which observes and plans; nothing here decides what is safe. What is seen and what the journal remembers have to
 agree: if they do not, nothing is touched, and both are shown.

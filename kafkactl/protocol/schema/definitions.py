@@ -1,6 +1,6 @@
 """Message definitions by name, by api key, by control record type.
 
-`schemas/index.json` says where each lies, so that one message costs one small file. Both are made by
+`schemas/index.json` has the file of each, so that one message costs one small file. Index and files are made by
 scripts/import_definitions.py from released Kafka. A message is known by the name in its definition, which is not
 always that of Kafka's file (ZkMigrationRecord.json defines ZkMigrationStateRecord).
 """

@@ -3,8 +3,8 @@
 A plan is trusted input only as far as its author is: its checksum is computed without a key. So every file
 in it is made once more from what the plan declares (cluster id, ids of nodes and directories, voters, levels, time) and
 from the node's own configuration, and compared: directories, names, modes and bytes. The only bytes that this cannot
-make again are the keys of SCRAM users. They are read from the planned checkpoint, checked as `storage plan` would check
-them, put into the files that are compared, and named to the operator.
+make again are the keys of SCRAM users. The keys are read from the planned checkpoint, checked as `storage plan` would
+check them, put into the files that are compared, and named to the operator.
 """
 
 from __future__ import annotations

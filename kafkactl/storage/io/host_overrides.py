@@ -15,7 +15,7 @@ _ID = "node-file-overridden"
 
 @frozen
 class HostOverrides:
-    """Settings of the command line of the node that runs with a file. They may be secrets.
+    """Settings of the command line of the node that runs with a file. The values may be secrets.
 
     `values` is None if they are not used: another user than root, this one and the owner of the file started the
     process, or several processes run with the file and have different settings.

@@ -8,8 +8,8 @@
 
 What is read is named by a `Request`: folders of the metadata topic, the log directories of brokers, a saved
 observation (`observation`), what a live cluster answered (`observe(client)` as `live`), and a listing of the store
-(`bucket`). It is read and folded once, by `load_remote_log`; every other function takes what that returns. Nothing is
-written to a cluster or a store.
+(`bucket`). A request is read and folded once, by `load_remote_log`; every other function takes what that returns.
+Nothing is written to a cluster or a store.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The place of a recovered directory: what is there, and the lock that keeps a second recovery out of it.
 
-The lock is a file next to the new directory, which need not exist yet. It is held from before the first look until the
-end of the writing, so that an answer to a question which was asked an hour ago is about the same directory.
+The lock is a file next to the new directory, which need not exist yet. The lock is held from the first observation to
+the end of the writing, so that an answer to a question which was asked an hour ago is about the same directory.
 """
 
 from __future__ import annotations
