@@ -21,6 +21,7 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.wording import counted
 from kafkactl.dryrun.brokers.loss import ends_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.broker_places import placed
@@ -109,7 +110,7 @@ def search_of(image: Image, facts: Facts, size: int, *, voters: Collection[int] 
     live = tuple(broker for broker in sorted(image.brokers) if not image.brokers[broker].fenced)
     count = comb(len(live), size) if size > 0 else 0
     if not count:
-        raise InputError(f"{len(live)} brokers are alive, {size} cannot be lost", id="too-few-brokers")
+        raise InputError(f"{counted(len(live), 'live broker')}, {size} cannot be lost", id="too-few-brokers")
     if count > MOST_SETS:
         raise InputError(
             f"{len(live)} brokers have {count} sets of {size}; {MOST_SETS} are the most", id="too-many-sets"
