@@ -16,7 +16,8 @@ from xml.etree import ElementTree
 from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.core.values import host_port
 
-_LOCAL: Final = re.compile(r"local(\[([1-9]\d*|\*)(\s*,\s*\d+)?\]|-cluster\[.*\])?")
+_LOCAL: Final = re.compile(r"local(\[([1-9]\d*|\*)(\s*,\s*\d+)?\])?")
+_LOCAL_CLUSTER: Final = re.compile(r"local-cluster\[(\s*[1-9]\d*\s*,){2}\s*[1-9]\d*\s*\]")
 _STANDALONE: Final = re.compile(r"spark://(.+)")
 _CONNECT_TIMEOUT_S: Final = 5.0
 _RM: Final = "yarn.resourcemanager"
@@ -38,15 +39,25 @@ def check_master(master: str, settings: str) -> None:
             id="invalid-spark-master",
             next_step="Name the cluster's master, or call the functions of kafkactl.spark in a session of Connect.",
         )
-    if master.startswith("local") and not _LOCAL.fullmatch(master):
+    if master.startswith("local") and not is_one_process(master) and not _LOCAL_CLUSTER.fullmatch(master):
         raise InputError(
-            f"{master} is not a valid master of Spark; on this machine it is local, local[CORES] or local[*]",
+            f"{master} is not a valid master of Spark; on this machine it is local, local[CORES], local[*] or"
+            " local-cluster[WORKERS,CORES,MEGABYTES]",
             id="invalid-spark-master",
         )
     if standalone := _STANDALONE.fullmatch(master):
         _check_reachable("Spark master", _standalone_addresses(standalone[1]))
     elif master == "yarn" and _RM not in settings and not any(name in settings for name in _CONF_DIRS):
         _check_reachable("YARN ResourceManager", _resource_managers())
+
+
+def is_one_process(master: str) -> bool:
+    """Return True if the JVM of the driver does all work.
+
+    >>> is_one_process("local[2]"), is_one_process("local-cluster[2,1,1024]")
+    (True, False)
+    """
+    return _LOCAL.fullmatch(master) is not None
 
 
 def _standalone_addresses(text: str) -> list[tuple[str, int]]:

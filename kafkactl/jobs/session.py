@@ -23,7 +23,7 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.extras import install_advice
 from kafkactl.jobs.failure import failed, meets_end_of_jvm, py4j_is_silent
 from kafkactl.jobs.jvm import SAFE_PATH, exit_code, kept_log, log_end, spark_home, start_jvm, written
-from kafkactl.jobs.masters import check_master
+from kafkactl.jobs.masters import check_master, is_one_process
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
@@ -200,8 +200,10 @@ def _context(master: str | None, name: str) -> SparkContext:
         conf.setIfMissing(setting, value)
     if master is not None:
         conf.setMaster(master)
+    else:
+        check_master(conf.get("spark.master", LOCAL_MASTER), _own_settings())
     conf.setIfMissing("spark.master", LOCAL_MASTER)
-    if _is_local(conf):
+    if is_one_process(conf.get("spark.master", "")):
         for setting, value in _ALONE.items():
             conf.setIfMissing(setting, value)
     conf.set(_SAFE_PATH, "1")  # no imports from the working directory, in which any user may have put a module
@@ -215,10 +217,6 @@ def _context(master: str | None, name: str) -> SparkContext:
 def application_name(known: str | None, name: str) -> str:
     """Return the name that Spark's settings give an application, else `name`."""
     return name if known in (None, _UNNAMED) else str(known)
-
-
-def _is_local(conf: SparkConf) -> bool:
-    return str(conf.get("spark.master", "")).startswith("local")
 
 
 def _of_the_jvm(master: str | None) -> SparkConf:

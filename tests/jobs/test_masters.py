@@ -84,3 +84,12 @@ def test_other_master_needs_no_settings_of_hadoop(monkeypatch: pytest.MonkeyPatc
         check_master(master, "")
     with pytest.raises(KafkactlError):
         check_master("sc://host:15002", "")
+
+
+def test_cluster_on_this_machine_needs_three_numbers() -> None:
+    for master in ("local", "local[*]", "local[2,3]", "local-cluster[2, 1, 1024]"):
+        check_master(master, "")
+    for master in ("local[]", "local[0]", "local-cluster", "local-cluster[2]", "local-cluster[2,1,*]", "locals"):
+        with pytest.raises(InputError, match="is not a valid master of Spark") as caught:
+            check_master(master, "")
+        assert caught.value.id == "invalid-spark-master"
