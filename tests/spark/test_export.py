@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from kafkactl.core.errors import InputError, RefusedError
+from kafkactl.dryrun.detail_tables import TEXT, Table
 from kafkactl.metadata.api import dump_records, image_to_dict, load_image
-from kafkactl.spark.api import EXPORTED, LogExport, export_tables
+from kafkactl.spark.api import EXPORTED, LogExport, export_tables, write_details_to
+from kafkactl.spark.export import local_files
 from tests.dryrun.odd_logs import CASES, encoded
 from tests.repository.tree import ROOT
 from tests.spark.logs import write_all_logs, write_log
@@ -228,6 +230,56 @@ def test_file_of_others_below_a_cluster_is_not_removed(fleet: Path, tmp_path: Pa
     with pytest.raises(RefusedError, match=f"contains cluster=4.4.0/{name}, which no export has written"):
         export_tables([str(fleet)], out, tables=["topics"], mode="overwrite")
     assert foreign.exists()
+
+
+def test_appended_day_with_file_of_others_is_left_unchanged(fleet: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export_tables([str(fleet)], out, tables=["brokers", "topics"])
+    before = read(out, "topics")
+    other = out / "topics" / "cluster=4.4.0" / "date=2020-01-01" / "notes.txt"
+    other.parent.mkdir()
+    other.touch()
+    export_tables([str(fleet)], out, tables=["brokers", "topics"], mode="append")  # nothing is removed of that day
+    notes = out / "topics" / "cluster=4.4.0" / "date=2026-11-21" / "part-of-the-runbook.md"
+    notes.touch()
+    parts = {path: path.stat().st_ino for path in out.rglob("part-*")}
+    with pytest.raises(RefusedError, match=r"date=2026-11-21/part-of-the-runbook.*which no export"):
+        export_tables([str(fleet)], out, tables=["brokers", "topics"], mode="append")
+    assert {path: path.stat().st_ino for path in out.rglob("part-*")} == parts
+    assert other.exists() and notes.exists() and read(out, "topics") == before
+    assert (out / "topics" / "_SUCCESS").exists()
+
+
+def test_table_that_appears_during_an_export_is_refused(
+    fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, write = tmp_path / "out", local_files.Export.write
+
+    def slow(self: local_files.Export, *arguments: Any) -> Any:
+        (out / "topics").mkdir(exist_ok=True)
+        return write(self, *arguments)
+
+    monkeypatch.setattr(local_files.Export, "write", slow)
+    with pytest.raises(RefusedError, match="contains the table topics already") as refused:
+        export_tables([str(fleet)], out, tables=["topics"])
+    assert refused.value.id == "table-exists" and [*out.rglob("*")] == [out / "topics"]
+
+
+@pytest.mark.parametrize("name", ["file of others", "table of another format"])
+def test_details_never_replace_what_no_dry_run_has_written(fleet: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    source: Any = {"paths": [str(fleet / "4.4.0")], "cluster": "a", "cluster_id": None}
+    table = Table("topics", (("topic", TEXT),), [("t",)])
+    write_details_to(out.as_uri(), [table], source, as_of_ms=0, master=None, name="dryrun")
+    day = out / "topics" / "cluster=a" / "date=1970-01-01"
+    written = [path.name for path in day.iterdir()]
+    foreign = day / "notes.txt" if name == "file of others" else day / "part-00000.csv"
+    if name == "table of another format":
+        (day / written[0]).rename(foreign)
+    foreign.touch()
+    with pytest.raises(RefusedError) as refused:
+        write_details_to(out.as_uri(), [table], source, as_of_ms=0, master=None, name="dryrun")
+    assert refused.value.id == "table-exists" and foreign.exists()
 
 
 def test_empty_target_is_refused(fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,6 +155,9 @@ def test_modes_replace_days_and_tables(exporting: SparkSession, logs: Path, tmp_
     notes.touch()
     with pytest.raises(RefusedError, match=r"contains cluster=.*/notes\.txt, which no export has written"):
         spark.export_by_spark(exporting, plan(logs / "4.4.0", out, mode="overwrite"))
+    notes = notes.rename(next((out / "topics" / "cluster=4.4.0").glob("date=*")) / "notes.txt")
+    with pytest.raises(RefusedError, match=r"contains cluster=4.4.0/date=.*/notes\.txt, which no export has written"):
+        spark.export_by_spark(exporting, plan(logs / "4.4.0", out, mode="append"))
     notes.unlink()
     spark.export_by_spark(exporting, plan(logs / "4.4.0", out, mode="overwrite"))
     assert rows_of(out, "topics") and set(rows_of(out, "topics")) < set(whole)

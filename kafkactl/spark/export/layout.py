@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafkactl.core.errors import RefusedError
 from kafkactl.spark.arrow import micros
@@ -22,29 +22,32 @@ NO_DAY: Final = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED: Final = re.compile(r"""[\x01-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 
 
-def check_table(
-    out: str, table: str, inside: Iterable[str] | None, files: Iterable[str], *, form: str, mode: str
-) -> None:
+class EarlierTable(NamedTuple):
+    """A table that is there: the names in its folder, the paths of all files below it, and of those to be removed."""
+
+    names: Iterable[str]
+    files: Iterable[str]
+    removed: Iterable[str]
+
+
+def check_table(out: str, table: str, earlier: EarlierTable | None, *, form: str, mode: str) -> None:
     """Raise RefusedError `table-exists` if a table that is there cannot take the rows.
 
-    `inside` are the names in its folder, None without one; `files` are the paths of all files below it. The first one
-    that an export has written has the format of all. An overwritten table is removed with everything in its folder.
+    No file is removed that no export has written. The first one that an export has written has the format of all.
     """
-    if inside is None:
+    if earlier is None:
         return
     if mode == "error":
         raise RefusedError(f"{out} contains the table {table} already", id="table-exists")
-    strange = next((name for name in inside if name != SUCCESS and not name.startswith(("cluster=", "."))), None)
-    if strange is None and mode == "overwrite":
-        files = list(files)
-        strange = next((path for path in files if not _is_written(path)), None)
+    among = (name for name in earlier.names if name != SUCCESS and not name.startswith(("cluster=", ".")))
+    strange = next(among, None) or next((path for path in earlier.removed if not _is_written(path)), None)
     if strange is not None:
         raise RefusedError(
             f"{out}/{table} contains {strange}, which no export has written",
             id="table-exists",
             next_step=f"Move {strange} to another place, or name another directory.",
         )
-    other = PurePosixPath(next(filter(_is_part, files), "")).suffix[1:]
+    other = PurePosixPath(next(filter(_is_part, earlier.files), "")).suffix[1:]
     if mode == "append" and other not in ("", form):
         raise RefusedError(
             f"{out} contains the table {table} as {other}, and {form} is written",
@@ -54,7 +57,8 @@ def check_table(
 
 
 def _is_part(path: str) -> bool:
-    return PurePosixPath(path).name.startswith("part-")
+    file = PurePosixPath(path)
+    return file.name.startswith("part-") and file.suffix[1:] in FORMATS
 
 
 def _is_written(path: str) -> bool:

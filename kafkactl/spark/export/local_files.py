@@ -14,10 +14,11 @@ from kafkactl.files.held_folder import held_folder
 from kafkactl.files.whole_file import put_in_place, staging_folder
 from kafkactl.spark.arrow import batches
 from kafkactl.spark.columns import Columns
-from kafkactl.spark.export.layout import STAGING, SUCCESS, check_table, day_folder
+from kafkactl.spark.export.layout import STAGING, SUCCESS, EarlierTable, check_table, day_folder
 from kafkactl.spark.export.texts import csv_cells, json_lines
 
 Row = tuple[Any, ...]
+_DAYS: Final = "cluster=*/date=*"
 
 
 class Written(NamedTuple):
@@ -30,8 +31,9 @@ class Written(NamedTuple):
 class Export:
     """Tables that are written to a staging folder in `out` and moved to their places at the end."""
 
-    def __init__(self, out: Path, staging: Path, form: str, mode: str) -> None:
+    def __init__(self, out: Path, staging: Path, form: str, mode: str, *, shown: str) -> None:
         self._out = out
+        self._shown = shown
         self._staging = staging
         self._form = form
         self._mode = mode
@@ -53,20 +55,32 @@ class Export:
         return Written(count, path.stat().st_size)
 
     def finish(self) -> None:
-        """Move the tables to their places, each with a file `_SUCCESS` after all others."""
-        for table in sorted({folder.parent for folder in self._staging.rglob("cluster=*")}):
-            target = self._out / table.relative_to(self._staging)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if self._mode == "overwrite" or not target.exists():
-                (table / SUCCESS).touch()
-                _replace(table, target)
-                continue
-            (target / SUCCESS).unlink(missing_ok=True)
-            for day in sorted(table.glob("cluster=*/date=*")):
-                place = target / day.relative_to(table)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                _replace(day, place)
-            (target / SUCCESS).touch()
+        """Move the tables to their places, each with a file `_SUCCESS` after all others.
+
+        Raises RefusedError `table-exists` before the first one is moved.
+        """
+        staged = {
+            str(table.relative_to(self._staging)): sorted(str(day.relative_to(table)) for day in table.glob(_DAYS))
+            for table in sorted({folder.parent for folder in self._staging.rglob("cluster=*")})
+        }
+        for name, days in staged.items():
+            check_table(
+                self._shown, name, _earlier(self._out / name, days, self._mode), form=self._form, mode=self._mode
+            )
+        for name, days in staged.items():
+            self._put_in_place(self._staging / name, self._out / name, days)
+
+    def _put_in_place(self, table: Path, target: Path, days: Iterable[str]) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if self._mode == "overwrite" or not target.exists():
+            (table / SUCCESS).touch()
+            _replace(table, target)
+            return
+        (target / SUCCESS).unlink(missing_ok=True)
+        for day in days:
+            (target / day).parent.mkdir(parents=True, exist_ok=True)
+            _replace(table / day, target / day)
+        (target / SUCCESS).touch()
 
 
 def _replace(new: Path, place: Path) -> None:
@@ -82,12 +96,12 @@ def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterato
     """
     try:
         for table in tables:
-            check_table(str(out), table, _names(out / table), _files(out / table), form=form, mode=mode)
+            check_table(str(out), table, _earlier(out / table, (), mode), form=form, mode=mode)
         is_new = not out.exists()
         out.mkdir(parents=True, exist_ok=True)
         try:
             with held_folder(out) as held, staging_folder(held, STAGING) as staging:
-                export = Export(held, staging, form, mode)
+                export = Export(held, staging, form, mode, shown=str(out))
                 yield export
                 export.finish()
         finally:
@@ -97,11 +111,13 @@ def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterato
         raise FailedError(f"{out} cannot be written: {error.strerror or error}", id="tables-not-written") from error
 
 
-def _names(table: Path) -> list[str] | None:
-    """Return the names in a table's folder, or the name of a file in its place; None if there is neither."""
-    if table.is_dir():
-        return sorted(path.name for path in table.iterdir())
-    return [table.name] if os.path.lexists(table) else None
+def _earlier(table: Path, days: Iterable[str], mode: str) -> EarlierTable | None:
+    """Return what is in the place of a table, of which `days` are replaced; None if there is nothing."""
+    if not table.is_dir():
+        return EarlierTable([table.name], (), ()) if os.path.lexists(table) else None
+    replaced = [""] if mode == "overwrite" else days
+    removed = (os.path.join(day, file) for day in replaced for file in _files(table / day))  # noqa: PTH118  # names
+    return EarlierTable(sorted(path.name for path in table.iterdir()), _files(table), removed)
 
 
 def _files(table: Path) -> Iterator[str]:

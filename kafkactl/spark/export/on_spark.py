@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkactl.core.errors import FailedError, RefusedError
+from kafkactl.core.errors import FailedError
 from kafkactl.jobs.tasks import reported
 from kafkactl.spark.arrow import arrow_schema, batches
 from kafkactl.spark.columns import Column, Columns, ddl
 from kafkactl.spark.export.answer import ExportedCluster, ExportedTable, LogExport, check_any_read, log_export
 from kafkactl.spark.export.cluster_tables import ClusterTables, ExportPlan, Logs, Point, exported_columns
 from kafkactl.spark.export.hadoop import OLD_DAYS, OLD_TABLES, HadoopFolder, staging_in
-from kafkactl.spark.export.layout import SUCCESS, check_table, day_folder
+from kafkactl.spark.export.layout import SUCCESS, EarlierTable, check_table, day_folder
 from kafkactl.spark.export.texts import csv_cells, json_lines
 from kafkactl.spark.frames import frame_of
 from kafkactl.spark.job import Places, Units
@@ -156,9 +156,7 @@ def export_by_spark(session: SparkSession, export: ExportPlan) -> LogExport:
     """Write tables of metadata logs with Spark. Raises as `export_tables`, and what Spark raises."""
     folder = HadoopFolder(session, export.out)
     for name in export.names:
-        inside = folder.names(name) if folder.has(name) else None
-        files = (file.name for file in folder.files(name)) if inside is not None else ()
-        check_table(export.out, name, inside, files, form=export.form, mode=export.mode)
+        check_target(folder, name, (), form=export.form, mode=export.mode)
     groups = planned_clusters(session, export.paths, export.cluster_of)
     check_names(groups)
     rows = TableRows({name: exported_columns(name) for name in export.names}, export.form)
@@ -219,6 +217,8 @@ class KeptRows:
                 filled = {day for day, count in counts.items() if count}
                 _write(kept, name, self._rows, f"{folder.uri}/{place}", None if filled else next(iter(counts)))
                 tables[name] = Written(sum(counts.values()), *_checked(folder, self._staging, name, form, filled))
+        for name, counts in days.items():
+            check_target(folder, name, counts, form=form, mode=mode)
         for name, counts in days.items():
             put_in_place(folder, self._staging, name, mode, list(counts))
         return tables
@@ -299,12 +299,20 @@ def _checked(folder: HadoopFolder, staging: str, table: str, form: str, expected
     return count, size
 
 
+def check_target(folder: HadoopFolder, name: str, days: Iterable[str], *, form: str, mode: str) -> None:
+    """Check the place of a table of which `days` are written. Raises RefusedError `table-exists`."""
+    earlier = None
+    if folder.has(name):
+        replaced = [""] if mode == "overwrite" else [f"{day}/" for day in days if folder.has(f"{name}/{day}")]
+        removed = (f"{day}{file.name}" for day in replaced for file in folder.files(f"{name}/{day}"))
+        earlier = EarlierTable(folder.names(name), (file.name for file in folder.files(name)), removed)
+    check_table(folder.uri, name, earlier, form=form, mode=mode)
+
+
 def put_in_place(folder: HadoopFolder, staging: str, name: str, mode: str, days: Sequence[str]) -> None:
     """Move a staged table to its place, or its days to theirs; `_SUCCESS` comes after all others."""
     if mode == "overwrite" or not folder.has(name):
         folder.exchange(f"{staging}/{name}", name, f"{staging}/{OLD_TABLES}")
-    elif mode == "error":
-        raise RefusedError(f"{folder.uri} contains the table {name} already", id="table-exists")
     else:
         folder.delete(f"{name}/{SUCCESS}")
         for day in dict.fromkeys(days):
