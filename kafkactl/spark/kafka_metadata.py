@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kafkactl.core.wording import did_you_mean
 from kafkactl.spark.arrow import batches
-from kafkactl.spark.columns import TABLES, check_state_table, ddl
+from kafkactl.spark.columns import TABLES, Column, Columns, check_state_table, ddl
 from kafkactl.spark.disk import logs_on_disk
 from kafkactl.spark.frames import failures_of, limits_of, point_of
 from kafkactl.spark.job import Build, Places
@@ -27,6 +27,7 @@ from kafkactl.spark.tables import Records, State
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql.types import StructType
 
 _OF_ALL: Final = ("table", "path", "paths", "cluster_of", "on_error")  # `load` passes a list of paths as `paths`
 _OF_RECORDS: Final = ("types", "from_offset", "to_offset", "from_time", "to_time")
@@ -48,10 +49,12 @@ class KafkaMetadata(DataSource):  # type: ignore[misc]
         self.reader(None)  # with the errors of the options, before the first query
         return ddl(TABLES[self._table])
 
-    def reader(self, schema: Any) -> DataSourceReader:
-        """Return the reader of the table. Raises as `frames.records` and `frames.state`; ValueError for an option
-        that the table does not have."""
-        return _Reader(self._table, self.options)
+    def reader(self, schema: StructType | None) -> DataSourceReader:
+        """Return the reader of the table, or of the columns in the caller's schema.
+
+        Raises as `frames.records` and `frames.state`; ValueError for an option or a column of another table.
+        """
+        return _Reader(self._table, schema, self.options)
 
     @property
     def _table(self) -> str:
@@ -70,9 +73,10 @@ class _Unit(InputPartition):  # type: ignore[misc]
 
 
 class _Reader(DataSourceReader):  # type: ignore[misc]
-    def __init__(self, table: str, options: Mapping[str, str]) -> None:
+    def __init__(self, table: str, schema: StructType | None, options: Mapping[str, str]) -> None:
         self._table = table
         _check_names(table, options)
+        self._columns, self._places = _chosen(table, schema)
         several = options.get("paths")
         self._paths = path_list(json.loads(several) if several else options.get("path", ""))
         self._cluster_of = options.get("cluster_of")
@@ -91,7 +95,32 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
             places = Places(stack)
             logs = [log for planned in partition.logs for log in places.on_disk(planned)]
             rows = self._build(logs)
-            yield from batches(TABLES[self._table], map(places.row, rows) if places.renamed else rows)
+            named = map(places.row, rows) if places.renamed else rows
+            yield from batches(self._columns, (tuple(row[at] for at in self._places) for row in named))
+
+
+def _chosen(table: str, schema: StructType | None) -> tuple[Columns, Sequence[int]]:
+    """Return the columns that a schema names, and their places in a row of the table; without a schema all columns.
+
+    Raises ValueError for a column that the table does not have, or has with another type.
+    """
+    columns = TABLES[table]
+    if schema is None:
+        return columns, range(len(columns))
+    places = {column.name.lower(): at for at, column in enumerate(columns)}
+    chosen: dict[int, Column] = {}
+    for field in schema.fields:
+        at = places.get(field.name.lower())
+        if at is None:
+            names = ", ".join(column.name for column in columns)
+            raise ValueError(f"kafka-metadata: the table {table} has no column {field.name}; it has {names}")
+        found = field.dataType.simpleString()
+        if found != columns[at].type:
+            raise ValueError(f"kafka-metadata: the column {field.name} of {table} is {columns[at].type}, not {found}")
+        chosen[at] = columns[at]._replace(name=field.name)
+    if not chosen:  # rows without a value would be no rows
+        raise ValueError(f"kafka-metadata: the schema names no column of the table {table}")
+    return tuple(chosen.values()), tuple(chosen)
 
 
 def _check_names(table: str, options: Mapping[str, str]) -> None:

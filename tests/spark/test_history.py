@@ -194,6 +194,38 @@ def test_options_of_the_data_source_are_checked_before_a_query(session: SparkSes
             session.read.format("kafka-metadata").option("table", table).option(name, value).load(str(root))
 
 
+def test_schema_of_the_caller_selects_columns_of_the_data_source(session: SparkSession, logs: list[Path]) -> None:
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    session.dataSource.register(spark.KafkaMetadata)
+    log = str(next(log for log in logs if log.parent.name == "4.4.0"))
+
+    def read(table: str, schema: StructType | str) -> DataFrame:
+        return session.read.format("kafka-metadata").option("table", table).schema(schema).load(log)
+
+    brokers = spark.state(session, log, "brokers")
+    assert rows_of(read("brokers", brokers.schema)) == rows_of(brokers) != []
+    for schema, columns in (
+        ("endpoints array<struct<name string, host string, port int, security_protocol string>>, broker_id int", None),
+        ("as_of_time timestamp, cluster string NOT NULL", ["as_of_time", "cluster"]),
+        ("ERROR string, Broker_Id int", ["error as ERROR", "broker_id as Broker_Id"]),
+    ):
+        expected = brokers.selectExpr(*(columns or ["endpoints", "broker_id"]))
+        found = read("brokers", schema)
+        assert found.columns == expected.columns and rows_of(found) == rows_of(expected)
+    assert rows_of(read("records", "data string, offset bigint")) == rows_of(
+        spark.records(session, log).select("data", "offset")
+    )
+    for schema, text in (
+        ("name string", "the table brokers has no column name; it has cluster_id, cluster"),
+        ("broker_id string", "the column broker_id of brokers is int, not string"),
+        (StructType(), "the schema names no column of the table brokers"),
+    ):
+        with pytest.raises(PySparkException, match=text):
+            read("brokers", schema).collect()
+
+
 def test_remote_tables_equal_the_answers_of_tiered(session: SparkSession) -> None:
     folder = Path(__file__).parent.parent / "golden" / "tiered" / "4.3.1" / "remote-log-metadata" / "replica-1"
     loaded = load(Request(sources=(str(folder),), engine="local"))
