@@ -13,7 +13,7 @@ from kafkactl.commands.framework.connection import ConnectionArguments, reading_
 from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS
 from kafkactl.commands.framework.log_options import FROM_CLUSTER, from_cluster_option, past_damage_option
 from kafkactl.commands.framework.option_group import option_group
-from kafkactl.commands.framework.options import PATH
+from kafkactl.commands.framework.options import PATH, PLACE
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CODES = (
@@ -100,7 +100,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--details",
         metavar="DIR",
-        type=PATH,
+        type=PLACE,
         help="Write all partitions that change and all records as Parquet tables; of replay the whole state.",
     ),
     click.option("--html", metavar="FILE", type=PATH, help="Also write an HTML report."),
@@ -116,7 +116,7 @@ _CONTEXT = click.option(
 
 
 def _source_argument() -> Callable[[Any], Any]:
-    return click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=PATH)
+    return click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=PLACE)
 
 
 def _common(**given: Any) -> Common:

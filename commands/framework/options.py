@@ -20,8 +20,22 @@ _LONGEST_MS = 365 * 24 * 3_600_000  # what a timer of the system takes, with roo
 _MOST_DIGITS = 20
 
 
-PATH = click.Path(readable=False)
-"""A path that the command itself opens, or writes: click would refuse one without a word of what can be done."""
+PLACE = click.Path(readable=False)
+"""A path that the command itself opens, or writes, or a URI: click would refuse one without a word of what can be
+done."""
+
+
+class DiskPath(click.Path):
+    """A path on a disk of this machine, also as a `file:` URI."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path. Raises InputError `path-needs-spark`, `invalid-file-uri` for another URI."""
+        from kafkactl.core.uris import disk_path
+
+        return super().convert(disk_path(value) if isinstance(value, str) else value, param, ctx)
+
+
+PATH = DiskPath(readable=False)
 
 
 class Duration(click.ParamType[int]):

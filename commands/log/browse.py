@@ -25,6 +25,7 @@ from kafkactl.commands.framework.log_options import (
 from kafkactl.commands.rendering.output import asked, emit, say, show_line
 from kafkactl.commands.rendering.page import Page
 from kafkactl.core.safe_text import json_text
+from kafkactl.core.uris import disk_path
 
 if TYPE_CHECKING:
     from kafkactl.metadata.api.tree import Folder, Node
@@ -70,7 +71,7 @@ def command(
     most = 1 if from_cluster or bundle is not None else 2
     if not most - 1 <= len(words) <= most:
         raise click.UsageError(f"Give a SOURCE, {FROM_CLUSTER} or --bundle, and perhaps a PATH in its tree.")
-    sources, path = words[: most - 1], (words[most - 1 :] or (None,))[0]
+    sources, path = tuple(map(disk_path, words[: most - 1])), (words[most - 1 :] or (None,))[0]
     check_point(at, at_time)
     with log_place(sources, connection, from_cluster=from_cluster, bundle=bundle) as place:
         loaded = load_image(place, at=at, at_time_ms=at_time, past_damage=True)

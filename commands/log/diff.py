@@ -20,6 +20,7 @@ from kafkactl.commands.framework.log_options import (
     past_damage_option,
     show_secrets_option,
 )
+from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.core.wording import counted
@@ -42,8 +43,8 @@ _TONES = {"added": "good", "removed": "bad", "changed": "warn"}
     codes=exit_codes.READING,
     timeout="1h",
 )  # fmt: skip
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="[B]", required=False)
+@click.argument("before", metavar="A", type=PATH)
+@click.argument("after", metavar="[B]", required=False, type=PATH)
 @from_cluster_option
 @bundle_option
 @past_damage_option

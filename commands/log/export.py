@@ -11,6 +11,7 @@ from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, EngineArg
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import check_point, point_options
 from kafkactl.commands.framework.option_group import option_group
+from kafkactl.commands.framework.options import PLACE
 from kafkactl.commands.rendering.output import detail, emit
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.progress import shown_progress
@@ -37,9 +38,13 @@ if TYPE_CHECKING:
     ),
     timeout="1h",
 )
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=PLACE)
 @click.option(
-    "--out", required=True, metavar="DIR", help="The folder of the tables: a path, or a URI that Spark opens."
+    "--out",
+    required=True,
+    metavar="DIR",
+    type=PLACE,
+    help="The folder of the tables: a path, or a URI that Spark opens.",
 )
 @click.option("--table", "tables", multiple=True, metavar="T", help="A table; can be repeated. [default: the state]")
 @click.option(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.extras import install_advice
+from kafkactl.core.uris import is_on_disk, path_needs_spark, plain
 from kafkactl.dryrun.api.engines import (
     LOCAL,
     REPLAY_S_PER_GB,
@@ -23,7 +24,6 @@ from kafkactl.dryrun.api.engines import (
 )
 from kafkactl.dryrun.api.on_spark import TO_DRIVER, Transfer, answers_on_spark
 from kafkactl.jobs.session import spark_session
-from kafkactl.metadata.io.places import path_needs_spark, plain_paths
 from kafkactl.spark.columns import STATE_TABLES
 from kafkactl.spark.disk import absolute_path, logs_on_disk
 from kafkactl.spark.export.answer import ExportedCluster, ExportedTable, LogExport, check_any_read, log_export
@@ -31,7 +31,7 @@ from kafkactl.spark.export.cluster_tables import EXPORTED, ClusterTables, Export
 from kafkactl.spark.export.layout import FORMATS, MODES
 from kafkactl.spark.export.local_files import export_to
 from kafkactl.spark.job import Places
-from kafkactl.spark.logs import PlannedLog, by_cluster, check_names, plain, scheme_of
+from kafkactl.spark.logs import PlannedLog, by_cluster, check_names
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.answer import ClusterDict
@@ -97,7 +97,7 @@ def export_tables(
 
 def _engine(asked: str, master: str | None, plan: ExportPlan) -> Engine:
     """Return the engine by the file systems of sources and target, else by the bytes of the logs."""
-    remote = next((place for place in (*plan.paths, plan.out) if scheme_of(place) != "file"), None)
+    remote = next((place for place in (*plan.paths, plan.out) if not is_on_disk(place)), None)
     if remote is not None and asked == "auto" and master is None:
         why = f"on Spark: {remote} is in a file system that Spark opens"
         return Engine(name=SPARK, master=context_master(None), why=why)
@@ -127,7 +127,7 @@ def _by_spark(engine: Engine, plan: ExportPlan) -> LogExport:
 
 def _absolute(path: str) -> str:
     """Return a path of this machine as a URI, so that Spark does not look in its default file system."""
-    if scheme_of(path) != "file":
+    if not is_on_disk(path):
         return path
     return f"file://{absolute_path(path)}"
 
@@ -227,8 +227,8 @@ def write_details_to(
     """
     from kafkactl.spark.export.details import write_by_worker, write_here
 
-    if scheme_of(uri) == "file":
-        write_here(Path(plain_paths([uri])[uri]), tables, source, as_of_ms)
+    if is_on_disk(uri):
+        write_here(Path(plain(uri)), tables, source, as_of_ms)
         return
     with spark_session(master, name) as session:
         write_by_worker(session, uri, tables, source, as_of_ms)

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.uris import plain
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.spark.globs import python_globs
-from kafkactl.spark.logs import PlannedLog, find_logs, named, owner_files, path_list, plain
+from kafkactl.spark.logs import PlannedLog, find_logs, named, owner_files, path_list
 
 
 def logs_on_disk(paths: Sequence[str], cluster_of: str | None) -> list[PlannedLog]:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkactl.core.errors import FailedError, InputError, KafkactlError
 from kafkactl.core.safe_text import json_text
+from kafkactl.core.uris import is_on_disk, plain
 from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.spark.arrow import batches
 from kafkactl.spark.columns import TABLES
-from kafkactl.spark.logs import BUNDLE_SUFFIX, MOST_SEGMENT_BYTES, PlannedLog, plain, scheme_of
+from kafkactl.spark.logs import BUNDLE_SUFFIX, MOST_SEGMENT_BYTES, PlannedLog
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -174,7 +175,7 @@ class Places:
 def _check_is_there(log: PlannedLog, shown: str) -> None:
     if log.unlisted is not None:
         text = f"{shown} cannot be listed: {log.unlisted}"
-        if scheme_of(log.path) == "file":
+        if is_on_disk(log.path):
             raise InputError(text, id="input-file-unreadable")
         raise FailedError(text, id="remote-log-not-read")
     if log.is_missing:

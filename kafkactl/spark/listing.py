@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.uris import is_on_disk, is_uri
 from kafkactl.jobs.failure import causes
-from kafkactl.metadata.io.places import is_uri
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.spark.disk import absolute_path, cluster_ids_on_disk, files_on_disk
@@ -36,7 +36,6 @@ from kafkactl.spark.logs import (
     named,
     owner_files,
     path_list,
-    scheme_of,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def _is_on_disk(session: SparkSession, path: str) -> bool:
     if context is None:
         return False
     root = path if is_uri(path) else str(context.hadoopConfiguration().get("fs.defaultFS"))
-    return scheme_of(root) == "file"
+    return is_on_disk(root)
 
 
 def planned_clusters(session: SparkSession, paths: Paths, cluster_of: str | None) -> list[tuple[PlannedLog, ...]]:

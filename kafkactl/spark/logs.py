@@ -10,6 +10,7 @@ from typing import Final
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.uris import is_on_disk, plain
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.spark.globs import pattern_of
@@ -46,7 +47,7 @@ class PlannedLog:
     @property
     def is_local(self) -> bool:
         """Return True if workers can open the files: executors read `file:` paths from their own disks, too."""
-        return all(scheme_of(path) == "file" for path, _ in self.files)
+        return all(is_on_disk(path) for path, _ in self.files)
 
     @property
     def size(self) -> int:
@@ -74,23 +75,6 @@ def path_list(paths: Paths) -> list[str]:
     if not found or not all(found):
         raise InputError("the path of the log is empty", id="input-file-unreadable")
     return found
-
-
-def scheme_of(uri: str) -> str:
-    """Return the scheme of a path as Spark lists it; `file` for a plain path."""
-    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):/", uri)
-    return found[1].lower() if found else "file"
-
-
-def plain(uri: str) -> str:
-    """Return a `file:` path as a plain path, and any other path unchanged.
-
-    >>> plain("file:/logs/a b"), plain("hdfs://nn/logs")
-    ('/logs/a b', 'hdfs://nn/logs')
-    """
-    if not re.match(r"file:/", uri):
-        return uri
-    return "/" + uri.removeprefix("file:").lstrip("/")
 
 
 def find_logs(
@@ -124,7 +108,7 @@ def _distinct(logs: Iterable[PlannedLog]) -> list[PlannedLog]:
     found: dict[tuple[str, bool], PlannedLog] = {}
     for log in logs:
         path = plain(log.path)
-        place = os.path.realpath(path) if scheme_of(log.path) == "file" else path
+        place = os.path.realpath(path) if is_on_disk(log.path) else path
         key = place, bool(log.singles)
         if key not in found or place == path:
             found[key] = log

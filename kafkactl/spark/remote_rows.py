@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkactl.core.errors import FailedError, InputError, KafkactlError
+from kafkactl.core.uris import is_on_disk, plain
 from kafkactl.jobs.pickled import pickled_row, unpickled
 from kafkactl.spark.arrow import batches
 from kafkactl.spark.columns import TABLES
 from kafkactl.spark.finding_rows import finding_row
 from kafkactl.spark.job import Failures, LogError
-from kafkactl.spark.logs import plain, scheme_of
 from kafkactl.tiered.api.load import Comparison, Loaded, Request, loaded_from, prepared
 from kafkactl.tiered.api.verbs import audit, each_segment
 from kafkactl.tiered.io.spark import Folded, Task, folded, joined, task_of
@@ -144,7 +144,7 @@ def disk_paths(paths: Iterable[str]) -> tuple[str, ...]:
     """Return paths that workers open. Raises InputError `path-needs-copy` for one in another file system."""
     found = []
     for path in paths:
-        if scheme_of(path) != "file":
+        if not is_on_disk(path):
             raise InputError(
                 f"{path} is in a file system whose files workers cannot open, as tiered storage needs",
                 id="path-needs-copy",

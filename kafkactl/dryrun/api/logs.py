@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
+from kafkactl.core.uris import is_uri, needs_spark, path_needs_spark, plain_paths
 from kafkactl.core.values import Uuid
 from kafkactl.dryrun.answer import Source
 from kafkactl.dryrun.api.clusters import Cluster
@@ -20,7 +21,6 @@ from kafkactl.dryrun.engine.local import GAP, Loaded, load
 from kafkactl.dryrun.engine.replicas import Replica, compared, farthest, proved, replica_of
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.metadata.io.places import is_uri, needs_spark, path_needs_spark, plain_paths
 from kafkactl.metadata.io.source import LogSource, announce
 from kafkactl.metadata.verify.histories import CONTRADICTIONS
 from kafkactl.protocol.catalog.releases import Release, find_release

@@ -33,8 +33,8 @@ def check_details(path: str | None, tags: Iterable[str]) -> None:
     """
     if path is None:
         return
+    from kafkactl.core.uris import scheme_of
     from kafkactl.dryrun.io.detail_files import check_details_target, check_format
-    from kafkactl.metadata.io.places import scheme_of
 
     if scheme_of(path) is not None:
         check_format()

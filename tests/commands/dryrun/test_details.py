@@ -199,13 +199,13 @@ def test_uri_has_the_layout_of_an_export(kafkactl: Kafkactl, tmp_path: Path) -> 
     # Check that the layout of a URI is the one of `log export` (docs/spark.md), not a file for each table.
     write_log(tmp_path / "log", Shape(records=90, partitions=25, brokers=5))
     asked = [tmp_path / "log" / "__cluster_metadata-0", "-o", "json", "--details"]
-    uri = (tmp_path / "a b").as_uri()
+    uri = f"file://{tmp_path}/a%20b"
     for scenario, table in (("replay", "topics"), ("report", "1-replay/topics")):
         run = kafkactl("dryrun", scenario, *asked, uri)
         assert run.json["details"] == uri
-        (day,) = (tmp_path / "a b" / table).glob("cluster=log/date=*")
+        (day,) = (tmp_path / "a%20b" / table).glob("cluster=log/date=*")
         assert parquet.ParquetFile(day / "part-00000.parquet").read().num_rows > 0
-        assert (tmp_path / "a b" / table / "_SUCCESS").exists()
+        assert (tmp_path / "a%20b" / table / "_SUCCESS").exists()
     refused = kafkactl("dryrun", "replay", *asked, "s3a://bucket/out")
     assert (refused.code, refused.error["id"]) == (2, "path-needs-spark")
 

@@ -13,8 +13,6 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.core.errors import InputError
-from kafkactl.metadata.io.places import needs_spark, plain_paths, scheme_of
 from kafkactl.metadata.log.fetched_folder import fetched_folder, within_fetched
 from tests.conftest import Run
 from tests.lab.harness.services.object_store import STORE_SECRET, object_store
@@ -22,37 +20,12 @@ from tests.lab.harness.services.object_store import STORE_SECRET, object_store
 Kafkactl = Callable[..., Run]
 
 
-@pytest.mark.parametrize(
-    "source, scheme",
-    [
-        ("/logs/x", None),
-        ("logs:old/x", None),
-        ("C:x", None),
-        ("file:/logs", "file"),
-        ("FILE:///logs", "file"),
-        ("hdfs://name/logs", "hdfs"),
-        ("s3a://bucket/logs", "s3a"),
-    ],
-)
-def test_scheme_of_a_source_is_found(source: str, scheme: str | None) -> None:
-    assert scheme_of(source) == scheme
-    assert needs_spark([source]) == (scheme not in (None, "file"))
-
-
-def test_file_uris_are_paths() -> None:
-    given = ["/a b", "file:/a/b", "file:///a%20b", "file://localhost/c"]
-    assert list(plain_paths(given).values()) == ["/a b", "/a/b", "/a b", "/c"]
-    with pytest.raises(InputError) as caught:
-        plain_paths(["file://elsewhere/a"])
-    assert caught.value.id == "invalid-file-uri"
-
-
 def test_file_uri_is_read_by_the_local_engine(kafkactl: Kafkactl, tmp_path: Path) -> None:
-    write_log(tmp_path / "a log", Shape(records=500, partitions=30))
-    uri = (tmp_path / "a log").as_uri()
+    write_log(tmp_path / "a%20log", Shape(records=500, partitions=30))
+    uri = f"file://{tmp_path}/a%20log"
     answer = kafkactl("dryrun", "replay", uri, "-o", "json").json
     assert answer["source"]["paths"] == [uri]
-    assert answer["effects"] == kafkactl("dryrun", "replay", tmp_path / "a log", "-o", "json").json["effects"]
+    assert answer["effects"] == kafkactl("dryrun", "replay", tmp_path / "a%20log", "-o", "json").json["effects"]
 
 
 @pytest.mark.parametrize("options", [[], ["--engine", "local"]])
