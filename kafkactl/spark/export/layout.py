@@ -40,7 +40,7 @@ def check_table(out: str, table: str, earlier: EarlierTable | None, *, form: str
     if mode == "error":
         raise RefusedError(f"{out} contains the table {table} already", id="table-exists")
     among = (name for name in earlier.names if name != SUCCESS and not name.startswith(("cluster=", ".")))
-    strange = next(among, None) or next((path for path in earlier.removed if not _is_written(path)), None)
+    strange = next(among, None) or next((path for path in earlier.removed if not is_written(path)), None)
     if strange is not None:
         raise RefusedError(
             f"{out}/{table} contains {strange}, which no export has written",
@@ -56,12 +56,27 @@ def check_table(out: str, table: str, earlier: EarlierTable | None, *, form: str
         )
 
 
+def check_columns(out: str, table: str, known: tuple[str, ...] | None, new: tuple[str, ...] | None) -> None:
+    """Raise RefusedError `table-exists` if a table that is there has other columns, as those of another release do.
+
+    Readers take the columns of a table from one of its files. None is for columns that are not known.
+    """
+    if known is None or new is None or known == new:
+        return
+    names = ", ".join(sorted(set(known) ^ set(new))) or "their order"
+    raise RefusedError(
+        f"{out} contains the table {table} with other columns ({names})",
+        id="table-exists",
+        next_step="Use `--mode overwrite`, or name another directory.",
+    )
+
+
 def _is_part(path: str) -> bool:
     file = PurePosixPath(path)
     return file.name.startswith("part-") and file.suffix[1:] in FORMATS
 
 
-def _is_written(path: str) -> bool:
+def is_written(path: str) -> bool:
     """Return True for a file of an export, or a checksum that Hadoop writes next to it."""
     name = PurePosixPath(path).name
     return _is_part(path) or name == SUCCESS or (name.startswith(".") and name.endswith(".crc"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -14,11 +16,20 @@ from kafkactl.files.held_folder import held_folder
 from kafkactl.files.whole_file import put_in_place, staging_folder
 from kafkactl.spark.arrow import batches
 from kafkactl.spark.columns import Columns
-from kafkactl.spark.export.layout import STAGING, SUCCESS, EarlierTable, check_table, day_folder
+from kafkactl.spark.export.layout import (
+    STAGING,
+    SUCCESS,
+    EarlierTable,
+    check_columns,
+    check_table,
+    day_folder,
+    is_written,
+)
 from kafkactl.spark.export.texts import csv_cells, json_lines
 
 Row = tuple[Any, ...]
 _DAYS: Final = "cluster=*/date=*"
+_OLD: Final = ".old"
 
 
 class Written(NamedTuple):
@@ -63,12 +74,16 @@ class Export:
             str(table.relative_to(self._staging)): sorted(str(day.relative_to(table)) for day in table.glob(_DAYS))
             for table in sorted({folder.parent for folder in self._staging.rglob("cluster=*")})
         }
-        for name, days in staged.items():
-            check_table(
-                self._shown, name, _earlier(self._out / name, days, self._mode), form=self._form, mode=self._mode
-            )
-        for name, days in staged.items():
-            self._put_in_place(self._staging / name, self._out / name, days)
+        with _locked(self._out):
+            for name, days in staged.items():
+                target = self._out / name
+                _complete(target)
+                check_table(self._shown, name, _earlier(target, days, self._mode), form=self._form, mode=self._mode)
+                if self._mode == "append":
+                    known, new = (_columns_in(place, self._form) for place in (target, self._staging / name))
+                    check_columns(self._shown, name, known, new)
+            for name, days in staged.items():
+                self._put_in_place(self._staging / name, self._out / name, days)
 
     def _put_in_place(self, table: Path, target: Path, days: Iterable[str]) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +100,43 @@ class Export:
 
 def _replace(new: Path, place: Path) -> None:
     """Replace a folder. An earlier folder stays next to it if the process is killed between two renames."""
-    put_in_place(new, place, place.with_name(f".{place.name}.old"))
+    put_in_place(new, place, place.with_name(f".{place.name}{_OLD}"))
+
+
+def _complete(table: Path) -> None:
+    """Undo what a process left that was killed between two renames: move an earlier folder back if its place is empty,
+    else remove it."""
+    for old in (table.with_name(f".{table.name}{_OLD}"), *table.glob(f"cluster=*/.date=*{_OLD}")):
+        place = old.with_name(old.name[1:].removesuffix(_OLD))
+        if old.is_dir() and not place.exists():
+            old.rename(place)
+        elif old.is_dir() and all(map(is_written, _files(old))):
+            shutil.rmtree(old)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder's exports; without locks in the file system nothing is held."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _columns_in(table: Path, form: str) -> tuple[str, ...] | None:
+    """Return the columns of a table that its first file shows; None if no file shows them, as of JSON lines."""
+    first = next((table / file for file in _files(table) if is_written(file) and file.endswith(f".{form}")), None)
+    if first is None or form == "jsonl":
+        return None
+    with first.open("rb") as file:
+        if form == "csv":
+            return tuple(file.readline().decode("utf-8").strip().split(","))
+        import pyarrow.parquet as pq
+
+        return tuple(pq.ParquetFile(file).schema_arrow.names)
 
 
 @contextmanager
@@ -107,6 +158,8 @@ def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterato
         finally:
             if is_new and not any(out.iterdir()):
                 out.rmdir()
+    except FileExistsError as error:
+        raise FailedError(f"{out} cannot be written: it is a file", id="tables-not-written") from error
     except OSError as error:
         raise FailedError(f"{out} cannot be written: {error.strerror or error}", id="tables-not-written") from error
 
