@@ -117,6 +117,8 @@ def _chosen(table: str, schema: StructType | None) -> tuple[Columns, Sequence[in
         found = field.dataType.simpleString()
         if found != columns[at].type:
             raise ValueError(f"kafka-metadata: the column {field.name} of {table} is {columns[at].type}, not {found}")
+        if any(f'"{rule}":false' in field.json() for rule in ("nullable", "containsNull")):
+            raise ValueError(f"kafka-metadata: the column {field.name} of {table} can be null: omit NOT NULL")
         chosen[at] = columns[at]._replace(name=field.name)
     if not chosen:  # rows without a value would be no rows
         raise ValueError(f"kafka-metadata: the schema names no column of the table {table}")

@@ -208,7 +208,7 @@ def test_schema_of_the_caller_selects_columns_of_the_data_source(session: SparkS
     assert rows_of(read("brokers", brokers.schema)) == rows_of(brokers) != []
     for schema, columns in (
         ("endpoints array<struct<name string, host string, port int, security_protocol string>>, broker_id int", None),
-        ("as_of_time timestamp, cluster string NOT NULL", ["as_of_time", "cluster"]),
+        ("as_of_time timestamp, cluster string", ["as_of_time", "cluster"]),
         ("ERROR string, Broker_Id int", ["error as ERROR", "broker_id as Broker_Id"]),
     ):
         expected = brokers.selectExpr(*(columns or ["endpoints", "broker_id"]))
@@ -220,6 +220,7 @@ def test_schema_of_the_caller_selects_columns_of_the_data_source(session: SparkS
     for schema, text in (
         ("name string", "the table brokers has no column name; it has cluster_id, cluster"),
         ("broker_id string", "the column broker_id of brokers is int, not string"),
+        ("cluster string NOT NULL", "the column cluster of brokers can be null: omit NOT NULL"),
         (StructType(), "the schema names no column of the table brokers"),
     ):
         with pytest.raises(PySparkException, match=text):
