@@ -14,7 +14,7 @@ from kafkactl.core.uris import plain
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.spark.globs import python_globs
-from kafkactl.spark.logs import PlannedLog, find_logs, named, owner_files, path_list
+from kafkactl.spark.logs import PlannedLog, find_logs, named, owner_files, path_list, place_on_disk
 
 
 def logs_on_disk(paths: Sequence[str], cluster_of: str | None) -> list[PlannedLog]:
@@ -22,7 +22,7 @@ def logs_on_disk(paths: Sequence[str], cluster_of: str | None) -> list[PlannedLo
     `logs.named`."""
     absolute = list(map(absolute_path, path_list(paths)))
     unlisted: dict[str, str] = {}
-    found = find_logs(absolute, files_on_disk(absolute, unlisted), unlisted)
+    found = find_logs(absolute, files_on_disk(absolute, unlisted), unlisted, place_on_disk)
     return named(found, cluster_of, cluster_ids_on_disk(found))
 
 

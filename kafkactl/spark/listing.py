@@ -7,8 +7,10 @@ owner of a log are read here.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from kafkactl.core.errors import DecodeError
@@ -36,6 +38,7 @@ from kafkactl.spark.logs import (
     named,
     owner_files,
     path_list,
+    place_on_disk,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ _NAMES: Final = ("*.log", "*.checkpoint", META_PROPERTIES, PARTITION_METADATA, f
 _MOST_META_BYTES: Final = 1 << 20
 _MOST_LETTERS: Final = 500
 _DEPTH: Final = 6  # folders between a path and a log directory below it
+_TOO_DEEP: Final = f"folders more than {_DEPTH} below it are not searched; name one that is nearer to the logs"
 
 
 def planned_logs(session: SparkSession, paths: Paths, cluster_of: str | None) -> list[PlannedLog]:
@@ -54,7 +58,7 @@ def planned_logs(session: SparkSession, paths: Paths, cluster_of: str | None) ->
     here = {path: absolute_path(path) for path in given if _is_on_disk(session, path)}
     others = [path for path in given if path not in here]
     listed = [*files_on_disk(here.values(), unlisted), *(_listed(session, others, unlisted) if others else ())]
-    logs = find_logs([here.get(path, path) for path in given], listed, unlisted)
+    logs = find_logs([here.get(path, path) for path in given], listed, unlisted, partial(_place_of, session))
     local = [log for log in logs if here and log.is_local]
     remote = [log for log in logs if not (here and log.is_local)]
     return named(logs, cluster_of, {**cluster_ids_on_disk(local), **_cluster_ids(session, remote)})
@@ -66,10 +70,9 @@ def _is_on_disk(session: SparkSession, path: str) -> bool:
     Python lists them without a job of Spark, and also what Hadoop refuses to list: a folder above one that this user
     may not read, or above one with a colon in its name.
     """
-    context = getattr(session, "_jsc", None)  # Connect has none
-    if context is None:
+    if not _has_jvm(session):
         return False
-    root = path if is_uri(path) else str(context.hadoopConfiguration().get("fs.defaultFS"))
+    root = path if is_uri(path) else str(session._jsc.hadoopConfiguration().get("fs.defaultFS"))
     return is_on_disk(root)
 
 
@@ -85,21 +88,78 @@ def _listed(session: SparkSession, given: Sequence[str], unlisted: dict[str, str
     from pyspark.errors import PySparkException
 
     globs = {path: without_slashes_in_braces(_glob_of(session, normal(path).rstrip("/"))) for path in given}
+    found: dict[tuple[str, int], None] = {}
     try:
-        return _found(session, [glob for several in globs.values() for glob in several])
+        found |= dict.fromkeys(_found(session, [glob for several in globs.values() for glob in several]))
     except (Py4JJavaError, PySparkException):
-        found: dict[tuple[str, int], None] = {}
-    for path, glob in ((path, glob) for path, several in globs.items() for glob in several):
-        try:
-            found |= dict.fromkeys(_found(session, [glob]))
-        except (Py4JJavaError, PySparkException) as error:
-            _keep_reason(path, error, unlisted)
+        for path, glob in ((path, glob) for path, several in globs.items() for glob in several):
+            try:
+                found |= dict.fromkeys(_found(session, [glob]))
+            except (Py4JJavaError, PySparkException) as error:
+                _keep_reason(path, error, unlisted)
+    deeper = "/*" * (_DEPTH + 3)  # a file in a log directory that is one level too deep
+    for path, several in globs.items():
+        if path not in unlisted and any(_is_there(session, f"{glob}{deeper}") for glob in several):
+            unlisted[path] = _TOO_DEEP
     return list(found)
 
 
 def _found(session: SparkSession, globs: Sequence[str]) -> list[tuple[str, int]]:
-    names = [*_NAMES, *(alternative(divided(glob)[1]) for glob in globs)]
-    return _rows(_files(session, list(map(_searched, globs)), names))
+    searched = list(map(_searched, globs))
+    files = _rows(_files(session, searched, [*_NAMES, *(alternative(divided(glob)[1]) for glob in globs)]))
+    filled = {path.rpartition("/")[0] for path, _ in files}
+    return [*files, *((f"{folder}/", 0) for folder in _folders(session, searched) if folder not in filled)]
+
+
+def _folders(session: SparkSession, globs: Sequence[str]) -> Iterator[str]:
+    """Yield the folders of metadata logs among the paths that globs match, which may be empty: Spark lists files alone.
+
+    Connect has no way to ask for them.
+    """
+    for glob in globs if _has_jvm(session) else ():
+        pattern, system = _hadoop(session, glob)
+        for status in system.globStatus(pattern) or ():
+            path = status.getPath()
+            if path.getName() == METADATA_LOG and status.isDirectory():
+                yield str(path.toString())
+
+
+def _hadoop(session: SparkSession, path: str) -> tuple[Any, Any]:
+    """Return a path as Hadoop has it, and its file system."""
+    jvm: Any = session._jvm
+    found = jvm.org.apache.hadoop.fs.Path(path)
+    return found, found.getFileSystem(session._jsc.hadoopConfiguration())
+
+
+def _place_of(session: SparkSession, path: str) -> str:
+    """Return the place that mounts and links lead to from a path; the path itself if its file system does not know."""
+    from py4j.protocol import Py4JJavaError
+
+    if not is_on_disk(path) and _has_jvm(session):
+        with suppress(Py4JJavaError):
+            found, system = _hadoop(session, path)
+            path = str(system.resolvePath(found).toString())
+    return place_on_disk(path)
+
+
+def _is_there(session: SparkSession, glob: str) -> bool:
+    """Return True if a glob matches anything."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        if _has_jvm(session):
+            pattern, system = _hadoop(session, glob)
+            return bool(system.globStatus(pattern))
+        _ = _files(session, [glob], ["*"]).schema  # Connect lists with the first question
+    except (Py4JJavaError, PySparkException):
+        return False
+    return True
+
+
+def _has_jvm(session: SparkSession) -> bool:
+    """Return True if the driver is this process, as with every session but one of Connect."""
+    return getattr(session, "_jsc", None) is not None
 
 
 def _keep_reason(path: str, error: Exception, unlisted: dict[str, str]) -> None:
@@ -111,17 +171,8 @@ def _keep_reason(path: str, error: Exception, unlisted: dict[str, str]) -> None:
 
 def _glob_of(session: SparkSession, path: str) -> str:
     """Return a path as a glob: the escaped path if it exists under its very name."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
     literal = escaped(path)
-    if not is_glob(path):
-        return literal
-    try:
-        _ = _files(session, [literal], [META_PROPERTIES]).schema  # Connect lists with the first question
-    except (Py4JJavaError, PySparkException):
-        return path
-    return literal
+    return literal if not is_glob(path) or _is_there(session, literal) else path
 
 
 def _searched(glob: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -78,13 +78,16 @@ def path_list(paths: Paths) -> list[str]:
 
 
 def find_logs(
-    given: Sequence[str], listed: Iterable[tuple[str, int]], unlisted: Mapping[str, str] | None = None
+    given: Sequence[str],
+    listed: Iterable[tuple[str, int]],
+    unlisted: Mapping[str, str],
+    place_of: Callable[[str], str],
 ) -> list[PlannedLog]:
     """Return the logs among the listed files (path and size), in the order of their paths.
 
-    A path that leads to no log gives one with `is_missing`, each of the `unlisted` paths one with the reason.
+    A path that leads to no log gives one with `is_missing`, each of the `unlisted` paths one with the reason. Logs
+    with one place, which `place_of` gives for their paths, are one log.
     """
-    failed = unlisted or {}
     patterns = [(text, pattern_of(text)) for text in given]
     folders: dict[str, dict[str, int]] = {}
     for path, size in sorted(listed):
@@ -98,19 +101,23 @@ def find_logs(
                 used.add(text)
                 key = f"{log.path}\0{bool(log.singles)}"
                 found[key] = _together(found.get(key, log), log)
-    none = [PlannedLog(path=text, files=(), is_missing=True) for text in given if text not in {*used, *failed}]
-    closed = (PlannedLog(path=path, files=(), unlisted=why) for path, why in failed.items())
-    return [*_distinct(found.values()), *none, *closed]
+    none = [PlannedLog(path=text, files=(), is_missing=True) for text in given if text not in {*used, *unlisted}]
+    closed = (PlannedLog(path=path, files=(), unlisted=why) for path, why in unlisted.items())
+    return [*_distinct(found.values(), place_of), *none, *closed]
 
 
-def _distinct(logs: Iterable[PlannedLog]) -> list[PlannedLog]:
-    """Return the logs without those of this machine that links lead to a second time."""
+def place_on_disk(path: str) -> str:
+    """Return the path on this machine that links lead to; a path of another file system unchanged."""
+    return os.path.realpath(plain(path)) if is_on_disk(path) else path
+
+
+def _distinct(logs: Iterable[PlannedLog], place_of: Callable[[str], str]) -> list[PlannedLog]:
+    """Return the logs without those that links or mounts lead to a second time."""
     found: dict[tuple[str, bool], PlannedLog] = {}
     for log in logs:
-        path = plain(log.path)
-        place = os.path.realpath(path) if is_on_disk(log.path) else path
+        place = place_of(log.path)
         key = place, bool(log.singles)
-        if key not in found or place == path:
+        if key not in found or place == plain(log.path):
             found[key] = log
     return sorted(found.values(), key=lambda log: log.path)
 

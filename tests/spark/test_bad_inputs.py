@@ -25,7 +25,7 @@ from tests.repository.tree import ROOT
 from tests.spark.conftest import MOUNT
 from tests.spark.logs import write_all_logs, write_log
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # a JVM starts, which takes minutes under load
 spark = pytest.importorskip("kafkactl.spark")
 
 if TYPE_CHECKING:
@@ -98,6 +98,38 @@ def test_globs_lead_to_the_same_logs_as_in_process(session: SparkSession, fleet:
         for place in (str(fleet), mounted(fleet)):
             found = {log.cluster_id for log in planned_logs(session, f"{place}/{glob}", None) if not log.is_missing}
             assert found == expected, (place, glob)
+
+
+def test_links_and_empty_folders_of_another_file_system_are_those_on_disk(session: SparkSession, fleet: Path) -> None:
+    (fleet / "link").symlink_to(fleet / "good")
+    for name in ("empty", "closed/_tmp"):
+        (fleet / name / "__cluster_metadata-0").mkdir(parents=True)
+    (fleet / "other" / "__cluster_metadata-0").mkdir(parents=True)
+    (fleet / "other" / "__cluster_metadata-0" / "quorum-state").touch()
+    local = logs_on_disk([str(fleet)], None)
+    shown = {(log.path.removeprefix(f"file:{fleet}"), log.is_missing, log.unlisted) for log in local}
+    assert {path for path, is_missing, _ in shown if is_missing} == {
+        f"/{name}/__cluster_metadata-0" for name in ("empty", "other")
+    }
+    found = planned_logs(session, mounted(fleet), None)
+    assert {(log.path.removeprefix(mounted(fleet)), log.is_missing, log.unlisted) for log in found} == shown
+    assert errors_of(spark.state(session, mounted(fleet), "topics")) == {
+        "id-good": None, "empty": "no-metadata-log", "other": "no-metadata-log",
+    }  # fmt: skip
+
+
+def test_folders_that_are_too_deep_are_an_error_of_their_path(session: SparkSession, fleet: Path) -> None:
+    above = fleet / "a" / "b" / "c" / "d" / "e"
+    write_log(above, "found", encoded(BATCHES))
+    assert errors_of(spark.state(session, mounted(fleet), "topics")) == {"id-good": None, "id-found": None}
+    write_log(above / "f", "deep", encoded(BATCHES))
+    found = errors_of(spark.state(session, mounted(fleet), "topics"))
+    assert found == {"id-good": None, "id-found": None, fleet.name: "remote-log-not-read"}
+    (row,) = spark.errors(session, mounted(fleet)).collect()
+    assert "folders more than 6 below it are not searched" in row["error"]
+    everywhere = {"id-good": None, "id-found": None, "id-deep": None}
+    assert errors_of(spark.state(session, [mounted(fleet) + "/good", mounted(fleet) + "/a"], "topics")) == everywhere
+    assert errors_of(spark.state(session, str(fleet), "topics")) == everywhere
 
 
 def test_name_of_two_clusters_is_refused(session: SparkSession, fleet: Path) -> None:
