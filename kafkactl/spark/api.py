@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from kafkactl.spark.answers import PlannedClusters
 
 _PASSES: Final = 3.0  # work of the whole state as Parquet, in replays of the log
-_SETTINGS: Final = {
+SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # as pyarrow writes times; Spark's default is INT96
+    "spark.sql.parquet.writeLegacyFormat": "false",  # as pyarrow names the elements of lists
     "spark.sql.session.timeZone": "UTC",
 }
 
@@ -120,7 +121,7 @@ def _by_spark(engine: Engine, plan: ExportPlan) -> LogExport:
     absolute = plan._replace(paths=tuple(map(_absolute, plan.paths)), out=_absolute(plan.out))
     with spark_session(engine.master, "kafkactl log export") as given:
         session = given.newSession()  # with settings of its own
-        for name, value in _SETTINGS.items():
+        for name, value in SETTINGS.items():
             session.conf.set(name, value)
         return export_by_spark(session, absolute)
 

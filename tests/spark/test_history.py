@@ -194,7 +194,7 @@ def test_options_of_the_data_source_are_checked_before_a_query(session: SparkSes
             session.read.format("kafka-metadata").option("table", table).option(name, value).load(str(root))
 
 
-def test_schema_of_the_caller_selects_columns_of_the_data_source(session: SparkSession, logs: list[Path]) -> None:
+def test_schema_of_the_caller_is_honoured_by_the_data_source(session: SparkSession, logs: list[Path]) -> None:
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
 
