@@ -117,7 +117,7 @@ def _from_file(path: str) -> str:
 
 
 def _by_credentials(url: str, entry: JaasEntry, properties: ClientProperties) -> TokenSource:
-    """Return the client proves itself by its secret, or by a signed assertion if there is one (KIP-1258)."""
+    """Return a source that logs in by the secret of a client, or by a signed assertion if there is one (KIP-1258)."""
     from kafkactl.kafka.sasl.assertion import assertion_source, has_assertion
 
     client_id = properties.get(f"{_CREDENTIALS}.client.id") or entry.options.get("clientId")

@@ -252,7 +252,7 @@ def kept_bytes(planned: PlannedRecovery) -> bytes:
 
 
 def _place(planned: PlannedRecovery) -> Place:
-    """Return the owner of the source's directory owns the new one, if this user may give it away."""
+    """Return the place of the recovered log; root gives the new directory to the owner of the source."""
     directory = planned.plan.request.target.directory
     found = Path(planned.plan.source.path).stat()
     return Place(
