@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,8 @@ from kafkactl.protocol.log.batch_runs import walk_runs
 from tests.dryrun.clusters import clusters, uuid
 from tests.hypothesis_profiles import examples
 
+_MOMENT = re.compile(r"^(while broker \d+ is down|when broker \d+ returns): ")
+
 
 def rolled(image: Image, facts: Facts, order: list[int]) -> dict[str, Any]:
     """Return what a rolling restart comes to, partition by partition."""
@@ -42,6 +45,12 @@ def rolled(image: Image, facts: Facts, order: list[int]) -> dict[str, Any]:
             "worst": list(changes[:10]),
         }
         come_back(controller, broker, clean=controller.brokers[broker].in_controlled_shutdown)
+        led = [change for change in changes_of(controller, since_mark=True) if change.leader_after == broker]
+        findings += [
+            (finding.id, finding.message, finding.evidence)
+            for finding in findings_of(led, 0)
+            if finding.id == "unclean-leader"
+        ]
         step["records_appended"] = sum(len(operation.items) for operation in controller.operations[written:])
         steps.append(step)
     changes = changes_of(controller)
@@ -63,7 +72,7 @@ def check(image: Image, facts: Facts, order: list[int]) -> None:
     assert found.changes == expected["changes"]
     assert found.counts == expected["counts"]
     assert found.operations == expected["operations"]
-    reported = [(finding.id, finding.message.split("is down: ")[-1], finding.evidence) for finding in found.findings]
+    reported = [(finding.id, _MOMENT.sub("", finding.message), finding.evidence) for finding in found.findings]
     assert reported == expected["findings"]
 
 

@@ -48,7 +48,7 @@ def test_table_has_every_row_of_the_files_once() -> None:
 def test_rows_are_in_the_file_of_their_state(module: ModuleType) -> None:
     name = module.__name__.rpartition(".")[2]
     states = {row.state for row in rows_of(module)}
-    if name == "broken":
+    if name == "broken_states":
         assert all(state.is_broken for state in states)
     else:
         assert {state.value.lower().removesuffix("l") for state in states} == {name}
