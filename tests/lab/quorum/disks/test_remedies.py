@@ -56,8 +56,13 @@ def test_throttle_that_a_reassignment_left_is_removed_as_the_remedy_says(
     plan = move(OTHER)
     both = {f"broker {BROKER}", f"broker {OTHER}", "topic orders"}
     cluster.wait_for(lambda: subjects() == both, "the throttles are in the log")
-    tool(reassign, "--reassignment-json-file", plan, "--verify")
-    cluster.wait_for(lambda: not throttles(kafkactl, cluster), "--verify removed the throttles")
+
+    def is_verified() -> bool:
+        """Verify, which removes the throttles if the replica was moved, and return True after they are removed."""
+        tool(reassign, "--reassignment-json-file", plan, "--verify")
+        return not throttles(kafkactl, cluster)
+
+    cluster.wait_for(is_verified, "--verify removed the throttles")
 
     move(BROKER)
     cluster.wait_for(lambda: subjects() == both, "the throttles are in the log again")
