@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kafkactl.migration.observed.observation import Observation
 
 OBSERVATION_MS = 96_000.0
-"""How long an observation of a whole cluster may take if its caller does not say."""
+"""Default time in ms for an observation of a whole cluster."""
 _NOT_MET = frozenset({"zookeeper-not-observed", "node-not-observed", "node-of-another-role"})
 
 

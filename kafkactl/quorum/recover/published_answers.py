@@ -110,7 +110,7 @@ class RecoverLosses(TypedDict):
     unknown: bool
     """Records may be lost that no disk shown has."""
     count: int
-    """What --confirm-loss asks for: partitions, or if none is lost, records."""
+    """Count that --confirm-loss asks for: of lost partitions, or of lost records if no partition is lost."""
     topics_missing: Sequence[str]
     partitions_missing: Sequence[str]
     partitions_stray: list[RecoverStray]

@@ -84,7 +84,7 @@ def decide(
     down_before: frozenset[int] = frozenset(),
     outdated: frozenset[int] = frozenset(),
 ) -> Decision:
-    """Return the next act. `has_begun`: this run has acted before, so that no other driver can have begun meanwhile.
+    """Return the next act. `has_begun`: this run has acted before; other drivers are looked for before the first act.
 
     `down_before` are nodes that were down when the run began: they are started in their turn. One that failed since
     then stops the run. `outdated` are nodes that do not answer although a process runs, with binaries or a file from
